@@ -1,0 +1,1 @@
+"""Pure analysis: frames in, results out. Nothing here reads files or prints."""

@@ -1,0 +1,1 @@
+"""Outside programs: finding nsys and having it export reports."""

@@ -1,0 +1,117 @@
+"""How many intervals run at each moment: the arithmetic under every overlap figure.
+
+Intervals are half-open, [start, end), in integer ns; one of zero length is never running. All sums are
+integer sums, so they are exact.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Ints = npt.NDArray[np.int64]
+
+
+class Sweep(NamedTuple):
+    """Moments at which the number of running intervals may change, in order, group after group.
+
+    ``depth[i]`` intervals run over [``time[i]``, ``time[i]`` + ``length[i]``). ``first`` and ``last`` give,
+    for each interval in the order it came in, the moments of its start and of its end.
+    """
+
+    time: Ints
+    depth: Ints
+    length: Ints
+    first: Ints
+    last: Ints
+
+    def elapsed(self, least: int) -> Ints:
+        """Time with at least ``least`` intervals running, summed over all moments before each."""
+        running = np.where(self.depth >= least, self.length, 0)
+        return np.concatenate([[0], np.cumsum(running)[:-1]]) if running.size else running
+
+    def within(self, least: int) -> Ints:
+        """For each interval, how long at least ``least`` intervals ran while it ran."""
+        elapsed = self.elapsed(least)
+        return elapsed[self.last] - elapsed[self.first]
+
+    def total(self, least: int) -> int:
+        """Time with at least ``least`` intervals running."""
+        return int(self.length[self.depth >= least].sum())
+
+    def by_depth(self) -> dict[int, int]:
+        """Depth (1 and more) -> time at that depth, for depths that lasted."""
+        frame = pl.DataFrame({"depth": self.depth, "length": self.length})
+        frame = frame.filter((pl.col("depth") > 0) & (pl.col("length") > 0))
+        rows = frame.group_by("depth").agg(pl.col("length").sum()).sort("depth")
+        return dict(zip(rows["depth"], rows["length"], strict=True))
+
+    def stretches(self, least: int) -> tuple[Ints, Ints]:
+        """Maximal stretches with at least ``least`` running: the moments (indices) of their starts and ends."""
+        deep = np.concatenate([[False], self.depth >= least, [False]])
+        edges = np.flatnonzero(deep[1:] != deep[:-1])
+        return edges[::2], edges[1::2]
+
+
+def sweep(start: Ints, end: Ints, group: Ints | None = None) -> Sweep:
+    """Sweep over intervals; those of different groups (small numbers from 0) never meet.
+
+    Raises OverflowError when the groups' time spans together exceed 2^62 ns (146 years).
+    """
+    count = start.size
+    if count == 0:
+        empty = np.empty(0, np.int64)
+        return Sweep(empty, empty, empty, empty, empty)
+    shift = np.zeros(count, np.int64) if group is None else _side_by_side(start, end, group)
+    time = np.concatenate([start + shift, end + shift])
+    order = np.argsort(time, kind="stable")
+    depth = np.cumsum(np.where(order < count, 1, -1))
+    time = time[order]
+    final = np.concatenate([time[1:] != time[:-1], [True]])
+    moment = np.cumsum(final) - final
+    where = np.empty(2 * count, np.int64)
+    where[order] = moment
+    time, depth = time[final], depth[final]
+    length = np.diff(time, append=time[-1])
+    if group is not None:
+        back = np.empty(time.size, np.int64)
+        back[where[:count]] = shift
+        back[where[count:]] = shift
+        time = time - back
+    return Sweep(time, depth, length, where[:count], where[count:])
+
+
+def _side_by_side(start: Ints, end: Ints, group: Ints) -> Ints:
+    """What to add to each interval's times so that the groups lie one after another on one axis."""
+    spans = (
+        pl.DataFrame({"group": group, "start": start, "end": end})
+        .group_by("group")
+        .agg(pl.col("start").min(), pl.col("end").max())
+        .sort("group")
+    )
+    lengths = [end - start + 1 for start, end in zip(spans["start"], spans["end"], strict=True)]
+    if sum(lengths) > 1 << 62:
+        raise OverflowError("the groups' time spans together exceed 146 years")
+    origins = np.concatenate([[0], np.cumsum(np.array(lengths, np.int64))[:-1]]) - spans["start"].to_numpy()
+    position = np.searchsorted(spans["group"].to_numpy(), group)
+    shift: Ints = origins[position]
+    return shift
+
+
+def overlapped_by_device(kernels: pl.DataFrame) -> pl.Series:
+    """For each kernel instance (``start``, ``end``, ``device``), how long others ran on its device (ns)."""
+    return pl.Series(
+        "overlapped", sweep(*arrays(kernels), group=device_groups(kernels)).within(2), dtype=pl.Int64
+    )
+
+
+def arrays(intervals: pl.DataFrame) -> tuple[Ints, Ints]:
+    """The ``start`` and ``end`` columns."""
+    return intervals["start"].to_numpy(), intervals["end"].to_numpy()
+
+
+def device_groups(intervals: pl.DataFrame) -> Ints | None:
+    """Groups by ``device``; None where there is only one."""
+    device = intervals["device"]
+    return None if device.n_unique() < 2 else device.to_numpy().astype(np.int64)

@@ -1,0 +1,1 @@
+"""Exports of nsys as typed polars frames."""
