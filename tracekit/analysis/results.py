@@ -254,6 +254,8 @@ class Phase(msgspec.Struct, frozen=True):
     what_if_serial_ns_b: Number | None
     what_if_serial_interval_a: tuple[Number, Number] | None
     what_if_serial_interval_b: tuple[Number, Number] | None
+    overlap_coverage_a: float | None
+    overlap_coverage_b: float | None
     kernel_rows_a: int
     kernel_rows_b: int
     kernel_ns_a: int

@@ -83,7 +83,9 @@ class Trace:
         return dict(zip(frame["reason"], frame["count"], strict=True))
 
     def _read_kernels(self) -> tuple[pl.DataFrame, ...]:
-        columns = dict.fromkeys((*schema.KERNEL_COLUMNS.values(), *schema.NAME_COLUMNS, *schema.LAUNCH_SHAPE), pl.Int64)
+        columns = dict.fromkeys(
+            (*schema.KERNEL_COLUMNS.values(), *schema.NAME_COLUMNS, *schema.LAUNCH_SHAPE), pl.Int64
+        )
         rows = self.export.read(schema.KERNEL_TABLE, columns).rename(
             {source: column for column, source in schema.KERNEL_COLUMNS.items()}
         )

@@ -1,0 +1,168 @@
+"""The sides of a comparison: what each ran, and how its kernels were launched."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import polars as pl
+
+from tracekit.analysis.instances import Work, assigned, dependent_gap, instance_episodes, instance_figures
+from tracekit.analysis.kernels import DURATION, group_of_instances
+from tracekit.analysis.matching import matched_labels
+from tracekit.analysis.phases import Phases, whole_trace
+from tracekit.analysis.results import ArmLine
+from tracekit.analysis.selection import phases_of
+from tracekit.analysis.solo import alone, by_name, first_known
+from tracekit.analysis.trust import Trust, examine
+from tracekit.intervals import arrays, device_groups, sweep
+from tracekit.trace.reader import Trace
+
+MOSTLY_GRAPH, PARTLY_GRAPH = 0.5, 0.05
+"""Share of GPU time in graph launches from which an arm is a graph arm, and up to which it is eager."""
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+Role = Literal["graph", "eager", "mixed", "opaque graph", "no kernels"]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One trace of a comparison with everything that is measured on it. Times are ns."""
+
+    letter: str
+    trace: Trace
+    trust: Trust
+    labels: pl.DataFrame
+    phases: Phases
+    work: Work
+    role: Role
+    graph_share: float | None
+    solo: pl.DataFrame
+    figures: pl.DataFrame
+
+    @property
+    def name(self) -> str:
+        """How texts call it: the letter and the file's name."""
+        return f"{self.letter} ({self.trace.stem})"
+
+    @cached_property
+    def counted(self) -> pl.DataFrame:
+        """Kernel instances outside of warm-up, with their ``phase`` (null: outside) and ``warm_up`` false."""
+        marks = self.figures.select("instance", "phase", "warm_up")
+        rows = self.work.kernels.join(marks, on="instance", how="left", maintain_order="left")
+        return rows.filter(~pl.col("warm_up").fill_null(False))
+
+    @cached_property
+    def episodes(self) -> pl.DataFrame:
+        """Episodes within counted phase instances (episodes.EPISODES, ``instance``, ``phase``)."""
+        found = instance_episodes(self.work.kernels, self.solo)
+        marks = self.figures.filter(~pl.col("warm_up")).select("instance", "phase")
+        return found.join(marks, on="instance")
+
+    @cached_property
+    def gap(self) -> tuple[float, float, float] | None:
+        """Measured pause between dependent kernels: median, p25, p75."""
+        return dependent_gap(self.work.kernels)
+
+    @cached_property
+    def max_depth(self) -> int:
+        """Most kernels at once on one device."""
+        kernels = self.work.kernels
+        if kernels.is_empty():
+            return 0
+        if not (kernels["overlapped"] > 0).any():
+            return 1
+        return int(sweep(*arrays(kernels), group=device_groups(kernels)).depth.max())
+
+    @property
+    def overlapped_share(self) -> float:
+        """Share of kernel time that runs beside other kernels."""
+        kernels = self.work.kernels
+        summed = int((kernels["end"] - kernels["start"]).sum())
+        return int(kernels["overlapped"].sum()) / summed if summed else 0.0
+
+    def line(self) -> ArmLine:
+        """The arm as a part of the answer."""
+        kernels = self.work.kernels
+        launched = kernels.filter(pl.col("graph_node").is_not_null())
+        executions = self.work.graph_executions
+        launches = pl.concat([frame.select("process", "correlation") for frame in (launched, executions)])
+        return ArmLine(
+            arm=self.letter,
+            path=self.trace.label,
+            role=self.role,
+            graph_share=self.graph_share,
+            graph_launches=launches.n_unique() if launches.height else 0,
+            streams=kernels.select("device", "process", "stream").n_unique() if kernels.height else 0,
+            max_depth=self.max_depth,
+        )
+
+
+def build_arms(traces: list[Trace], pattern: str | None, warm_up: int) -> list[Arm]:
+    """Measure every trace, with solo durations from the eager one among them."""
+    labels = matched_labels([trace.kernel_keys for trace in traces])
+    own = [labels.filter(pl.col("trace") == i) for i in range(len(traces))]
+    groups = [group_of_instances(trace.kernels, mine) for trace, mine in zip(traces, own, strict=True)]
+    shares = [_graph_share(trace) for trace in traces]
+    roles = [_role(trace, share) for trace, share in zip(traces, shares, strict=True)]
+    eager = roles.index("eager") if "eager" in roles else None
+    known = [alone(trace.kernels, group, "same trace") for trace, group in zip(traces, groups, strict=True)]
+    found = comparable_phases(traces, pattern)
+    arms = []
+    for i, trace in enumerate(traces):
+        solo = known[i]
+        if eager is not None and roles[i] != "eager":
+            names = labels.select("group", name=pl.coalesce("name", "short_name"))
+            names = names.unique("group", keep="first", maintain_order=True)
+            from_eager = known[eager].with_columns(solo_from=pl.lit("eager arm"))
+            solo = first_known(from_eager, by_name(traces[eager].kernels, groups[eager], names), solo)
+        phases = found[i]
+        work = assigned(trace.kernels, trace.copies, trace.graph_executions, phases, groups[i])
+        arms.append(
+            Arm(
+                letter=LETTERS[i],
+                trace=trace,
+                trust=examine(trace),
+                labels=own[i],
+                phases=phases,
+                work=work,
+                role=roles[i],
+                graph_share=shares[i],
+                solo=solo,
+                figures=instance_figures(phases, work, solo, warm_up),
+            )
+        )
+    return arms
+
+
+def comparable_phases(traces: list[Trace], pattern: str | None) -> list[Phases]:
+    """The phases of each trace; where no phase is in all of them, each trace as a whole."""
+    found = [phases_of(trace, pattern) for trace in traces]
+    names = [set(phases.instances["phase"]) for phases in found if phases.instances.height]
+    if not names or set.intersection(*names):
+        return found
+    return [
+        whole_trace(
+            trace.kernels, trace.copies, trace.graph_executions, "no phase is in every arm: the whole trace"
+        )
+        for trace in traces
+    ]
+
+
+def _graph_share(trace: Trace) -> float | None:
+    """Share of GPU time in graph launches; None when there is no GPU time."""
+    in_graphs = trace.kernels.filter(pl.col("graph_node").is_not_null())
+    times = [
+        int(frame.select(DURATION.sum()).item())
+        for frame in (in_graphs, trace.graph_executions, trace.kernels)
+    ]
+    whole = times[1] + times[2]
+    return (times[0] + times[1]) / whole if whole else None
+
+
+def _role(trace: Trace, share: float | None) -> Role:
+    if share is None:
+        return "no kernels"
+    if trace.graph_executions.height and share >= MOSTLY_GRAPH:
+        return "opaque graph"
+    return "graph" if share >= MOSTLY_GRAPH else "mixed" if share > PARTLY_GRAPH else "eager"

@@ -1,0 +1,177 @@
+"""Why one arm took longer, in sentences a person can check against the figures."""
+
+import polars as pl
+
+from tracekit.analysis.arms import Arm
+from tracekit.analysis.phase_diff import GAIN_COVERAGE, PARTS, PhasePair, Side
+from tracekit.analysis.phases import ALL
+from tracekit.units import duration, percent
+
+WORTH_SAYING = 0.1
+"""Parts of a difference below this share of it are summed up as the rest."""
+
+SETS_SHOWN = 4
+"""Sets of kernels named for one phase and arm."""
+
+SET_WORTH = 0.005
+"""Gain or loss of a set, as a share of the phase's time, from which the set is named."""
+
+
+def explain(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
+    """Sentences on where the difference between the arms comes from, largest part first."""
+    return [
+        *_difference(pair, a, b),
+        *_sets(pair.name, pair.a, a),
+        *_sets(pair.name, pair.b, b),
+        *_unknown_overlap(pair, a, b),
+        *_predictions(pair, a, b),
+    ]
+
+
+def _each(name: str) -> str:
+    return "" if name == ALL else f" per {name}"
+
+
+def _difference(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
+    """Split b - a into the parts that add up to it (means over the counted instances)."""
+    if pair.a.parts is None or pair.b.parts is None:
+        return []
+    changes = {part: pair.b.parts[part] - pair.a.parts[part] for part in PARTS}
+    whole = sum(changes.values())
+    size = max((abs(change) for change in changes.values()), default=0.0)
+    if size == 0:
+        return []
+    wording = {
+        "kernels": "kernels alone",
+        "overlap": "overlap",
+        "copies": "copies",
+        "gaps": "gaps and launches",
+    }
+    if min(pair.a.coverage, pair.b.coverage) < GAIN_COVERAGE:
+        wording["kernels"] = "kernels, overlap included"
+        changes.pop("overlap")
+    told = sorted(
+        (part for part in changes if abs(changes[part]) >= WORTH_SAYING * size),
+        key=lambda part: -abs(changes[part]),
+    )
+    rest = whole - sum(changes[part] for part in told)
+    listed = [f"{wording[part]} {_signed(changes[part])}" for part in told]
+    if abs(rest) >= 0.005 * abs(whole):
+        listed.append(f"the rest {_signed(rest)}")
+    sentence = f"{b.letter} minus {a.letter}{_each(pair.name)}: {_signed(whole)} = " + ", ".join(listed)
+    if told and told[0] == "gaps" and abs(changes["kernels"]) < WORTH_SAYING * size:
+        sentence = f"kernels unchanged, gap time {_signed(changes['gaps'])}{_each(pair.name)}; {sentence}"
+    return [sentence]
+
+
+def _signed(ns: float) -> str:
+    return ("+" if ns >= 0 else "-") + duration(abs(ns))
+
+
+def _sets(name: str, side: Side, arm: Arm) -> list[str]:
+    """The sets of kernels whose overlap gained or lost most, each as one plain statement."""
+    known = arm.episodes.filter((pl.col("phase") == name) & pl.col("known"))
+    if known.is_empty() or not side.count:
+        return []
+    sums = (
+        known.with_columns(set=pl.col("kernels").cast(pl.List(pl.String)).list.join(","))
+        .group_by("set")
+        .agg(
+            pl.col("kernels").first(),
+            pl.len().alias("count"),
+            members=pl.col("members").mean(),
+            most=pl.col("members").max(),
+            wall=pl.col("wall").mean(),
+            solo=pl.col("solo").mean(),
+            gain=(pl.col("solo") - pl.col("wall")).sum(),
+        )
+        .sort([pl.col("gain").abs(), pl.col("set")], descending=[True, False])
+    )
+    least = SET_WORTH * float(side.times.sum())
+    shown = sums.filter(pl.col("gain").abs() >= least).head(SETS_SHOWN)
+    if shown.is_empty():
+        wall = duration(float((sums["wall"] * sums["count"]).sum()) / side.count)
+        return [f"in {arm.letter}, overlap ({wall}{_each(name)}) neither saved nor lost time"]
+    names = _short_names(arm)
+    return [
+        f"in {arm.letter}, {_who(row, names)} took {duration(row['wall'])} for work that takes "
+        f"{duration(row['solo'])} one after another: overlap {_outcome(row)} ({row['count']} episodes)"
+        for row in shown.iter_rows(named=True)
+    ]
+
+
+def _who(row: dict[str, object], names: dict[int, str]) -> str:
+    groups = row["kernels"]
+    assert isinstance(groups, list)
+    members, most = row["members"], row["most"]
+    called = [f"`{names[group]}`" for group in groups]
+    if len(groups) == 1:
+        exact = members == most
+        return f"{most if exact else f'up to {most}'} {called[0]} at once"
+    unique = list(dict.fromkeys(called))
+    if len(groups) == 2 and most == 2:
+        return f"{called[0]} beside {called[1]}"
+    return f"a set of {', '.join(unique[:4])}{' and others' if len(unique) > 4 else ''}"
+
+
+def _outcome(row: dict[str, object]) -> str:
+    wall, solo = row["wall"], row["solo"]
+    assert isinstance(wall, float) and isinstance(solo, float)
+    if abs(solo - wall) < 0.005 * solo:
+        return "neither saved nor lost time"
+    return f"saved {duration(solo - wall)} each" if solo > wall else f"lost {duration(wall - solo)} each"
+
+
+def _short_names(arm: Arm) -> dict[int, str]:
+    """Base names; with the grid where one name stands for several launch configurations."""
+    labels = arm.labels.unique("group", keep="first", maintain_order=True)
+    labels = labels.with_columns(shared=pl.len().over("short_name") > 1)
+    return {
+        row["group"]: (row["short_name"] or "(unnamed)")
+        + (f" {'x'.join(map(str, row['grid']))}" if row["shared"] and row["grid"] else "")
+        for row in labels.iter_rows(named=True)
+    }
+
+
+def _unknown_overlap(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
+    return [
+        f"{percent(1 - side.coverage, 0)} of the overlapped time in {arm.letter} has kernels that never ran alone: "
+        "what their overlap gained is unknown"
+        for arm, side in ((a, pair.a), (b, pair.b))
+        if side.count and side.coverage < GAIN_COVERAGE
+    ]
+
+
+def _predictions(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
+    """What-if serial, where there is overlap that it would undo."""
+    return [
+        f"{arm.letter} with its kernels one after another is predicted at {duration(side.serial.value)} "
+        f"[{duration(side.serial.low)}, {duration(side.serial.high)}]"
+        for arm, side in ((a, pair.a), (b, pair.b))
+        if side.serial is not None and side.time is not None and side.medians["overlapped_ns"]
+    ]
+
+
+def slower_kernels(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
+    """Say of the kernel with the most time, when its median is slower while the phase is not, that this is no loss."""
+    if pair.ratio is None or pair.ratio > 1:
+        return []
+    medians = [
+        arm.counted.filter(pl.col("phase") == pair.name)
+        .group_by("group")
+        .agg(median=(pl.col("end") - pl.col("start")).median(), total=(pl.col("end") - pl.col("start")).sum())
+        for arm in (a, b)
+    ]
+    both = (
+        medians[0]
+        .join(medians[1], on="group", suffix="_b")
+        .sort(["total_b", "group"], descending=[True, False])
+    )
+    both = both.filter((pl.col("median") > 0) & (pl.col("median_b") > 1.02 * pl.col("median")))
+    if both.is_empty():
+        return []
+    row = both.row(0, named=True)
+    return [
+        f"the median of `{_short_names(b)[row['group']]}` is {row['median_b'] / row['median']:.2f}x "
+        f"({duration(row['median'])} -> {duration(row['median_b'])}), which is sharing the GPU, not lost time"
+    ]

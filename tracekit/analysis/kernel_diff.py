@@ -1,0 +1,244 @@
+"""Kernels of two arms, matched and compared."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tracekit.analysis.arms import Arm
+from tracekit.analysis.kernels import DURATION, LABELS, durations_by
+from tracekit.analysis.phases import OUTSIDE
+from tracekit.analysis.results import KernelComparison, KernelOnOneSide
+from tracekit.analysis.rows import kernel_of, number
+from tracekit.analysis.statistics import (
+    FEWEST,
+    Floats,
+    Interval,
+    discoveries,
+    rank_sum_p,
+    ratio_of_medians,
+    status,
+)
+
+TIME_BLOCKS = 20
+"""Blocks that a trace's kernels are divided into by start time where no repeated phase divides them.
+Instances of one block, or of one phase instance, met the same state of the machine and are not independent."""
+
+
+def compare_kernels(
+    a: Arm, b: Arm
+) -> tuple[list[KernelComparison], list[KernelOnOneSide], list[KernelOnOneSide]]:
+    """Kernels on both sides (longest total first), on ``a`` only, on ``b`` only. Warm-up is left out."""
+    stats = [_statistics(arm) for arm in (a, b)]
+    labels = [_labels(arm) for arm in (a, b)]
+    both = stats[0].join(stats[1], on="group", suffix="_b").sort("group")
+    compared = _tested(both, a, b)
+    homes = _homes(a, b)
+    iterations = [_per_iteration(arm, homes) for arm in (a, b)]
+    table = (
+        compared.join(homes, on="group")
+        .join(iterations[0], on="group", how="left")
+        .join(iterations[1], on="group", how="left", suffix="_b")
+        .join(b.solo, on="group", how="left")
+        .join(labels[0], on="group")
+        .join(labels[1].select("group", other_name=_NAME), on="group")
+        .sort([pl.max_horizontal("total_ns", "total_ns_b"), "group"], descending=[True, False])
+    )
+    rows = [_comparison(row, a, b) for row in table.iter_rows(named=True)]
+    return rows, _one_side(a, stats, labels[0], homes, 0), _one_side(b, stats, labels[1], homes, 1)
+
+
+_NAME = pl.coalesce("name", "mangled_name", "short_name")
+
+
+def _labels(arm: Arm) -> pl.DataFrame:
+    return arm.labels.unique("group", keep="first", maintain_order=True).select(
+        "group", "normalised", *LABELS
+    )
+
+
+def _statistics(arm: Arm) -> pl.DataFrame:
+    return durations_by(arm.counted, arm.counted["group"])
+
+
+def _moments(arm: Arm) -> pl.DataFrame:
+    """Median duration of each kernel in each independent moment: ``group``, ``value``.
+
+    A moment is an instance of a repeated phase, or else a block of the trace's time.
+    """
+    rows = arm.counted
+    if rows.is_empty():
+        return pl.DataFrame(schema={"group": pl.UInt32, "value": pl.Float64})
+    repeated = arm.figures.filter(~pl.col("warm_up")).filter(pl.len().over("phase") > 1)["instance"]
+    first, last = rows.select(pl.col("start").min(), pl.col("end").max()).row(0)
+    block = (pl.col("start") - first) * TIME_BLOCKS // max(last - first, 1)
+    in_phase = pl.col("instance").is_in(repeated.implode()).fill_null(False)
+    moment = pl.when(in_phase).then(pl.col("instance").cast(pl.Int64)).otherwise(-1 - block)
+    return (
+        rows.select("group", moment=moment, duration=DURATION)
+        .group_by("group", "moment")
+        .agg(value=pl.col("duration").median())
+        .sort("group", "moment")
+        .select("group", "value")
+    )
+
+
+def _tested(both: pl.DataFrame, a: Arm, b: Arm) -> pl.DataFrame:
+    """Add ``ratio``, ``low``, ``high``, ``moments_a``, ``moments_b``, ``discovered``."""
+    samples = [_moments(arm) for arm in (a, b)]
+    values = [
+        {
+            group: frame["value"].to_numpy()
+            for (group,), frame in sample.partition_by("group", as_dict=True).items()
+        }
+        for sample in samples
+    ]
+    shared = both["group"].to_list()
+    medians = zip(shared, both["median_ns"], both["median_ns_b"], strict=True)
+    intervals = [_centred(values[0][group], values[1][group], one, other) for group, one, other in medians]
+    p = rank_sum_p(
+        pl.concat([s.with_columns(side=pl.lit(side)) for s, side in zip(samples, "ab", strict=True)])
+    )
+    tested = both.with_columns(
+        low=pl.Series([interval and interval.low for interval in intervals], dtype=pl.Float64),
+        high=pl.Series([interval and interval.high for interval in intervals], dtype=pl.Float64),
+        moments_a=pl.Series([values[0][group].size for group in shared], dtype=pl.Int64),
+        moments_b=pl.Series([values[1][group].size for group in shared], dtype=pl.Int64),
+        ratio=pl.when((pl.col("median_ns") > 0) & (pl.col("median_ns_b") > 0)).then(
+            pl.col("median_ns_b") / pl.col("median_ns")
+        ),
+    ).join(p, on="group", how="left")
+    decidable = tested.filter(pl.col("low").is_not_null()).select("group", "p")
+    decidable = decidable.with_columns(discovered=discoveries(decidable["p"]))
+    return tested.join(decidable.drop("p"), on="group", how="left").with_columns(
+        pl.col("discovered").fill_null(False)
+    )
+
+
+def _centred(a: Floats, b: Floats, median_a: float, median_b: float) -> Interval | None:
+    """The interval over moments, about the ratio of the medians over all instances."""
+    interval = ratio_of_medians(a, b)
+    if interval is None or median_a <= 0 or median_b <= 0:
+        return None
+    ratio = median_b / median_a
+    shift = ratio / interval.ratio
+    return Interval(ratio, interval.low * shift, interval.high * shift)
+
+
+def _homes(a: Arm, b: Arm) -> pl.DataFrame:
+    """The phase each kernel spends most time in, over both arms: ``group``, ``home``."""
+    rows = pl.concat([arm.counted.select("group", "phase", duration=DURATION) for arm in (a, b)])
+    return (
+        rows.group_by("group", home=pl.col("phase").fill_null(OUTSIDE))
+        .agg(pl.col("duration").sum())
+        .sort(["group", "duration", "home"], descending=[False, True, False])
+        .unique("group", keep="first", maintain_order=True)
+        .select("group", "home")
+    )
+
+
+def _per_iteration(arm: Arm, homes: pl.DataFrame) -> pl.DataFrame:
+    """``group``, launches (``each``) and time (``each_ns``) in one counted instance of its home phase."""
+    instances = arm.figures.filter(~pl.col("warm_up")).group_by("phase").agg(iterations=pl.len())
+    rows = arm.counted.select("group", "phase", duration=DURATION).join(
+        homes, left_on=["group", "phase"], right_on=["group", "home"]
+    )
+    return (
+        rows.group_by("group", "phase")
+        .agg(count=pl.len(), time=pl.col("duration").sum())
+        .join(instances, on="phase")
+        .select(
+            "group",
+            each=pl.col("count") / pl.col("iterations"),
+            each_ns=pl.col("time") / pl.col("iterations"),
+        )
+    )
+
+
+def _comparison(row: dict[str, Any], a: Arm, b: Arm) -> KernelComparison:
+    interval = None if row["low"] is None else Interval(row["ratio"], row["low"], row["high"])
+    measured: dict[str, Any] = {
+        f"{field}_{side}": number(row[field + suffix])
+        for side, suffix in (("a", ""), ("b", "_b"))
+        for field in ("mean_ns", "median_ns", "p25_ns", "p75_ns")
+    }
+    sums = [not arm.trust.sums_withheld for arm in (a, b)]
+    ranked = not (a.trust.ranking_withheld or b.trust.ranking_withheld)
+    return KernelComparison(
+        **kernel_of(row),
+        arm=b.letter,
+        name_b=row["other_name"] if row["normalised"] else None,
+        matched_by="normalised name" if row["normalised"] else "key",
+        phase=row["home"],
+        count_a=row["count"],
+        count_b=row["count_b"],
+        per_iteration_a=_rounded(row["each"]),
+        per_iteration_b=_rounded(row["each_b"]),
+        per_iteration_ns_a=None if row["each_ns"] is None or not sums[0] else number(row["each_ns"]),
+        per_iteration_ns_b=None if row["each_ns_b"] is None or not sums[1] else number(row["each_ns_b"]),
+        total_ns_a=row["total_ns"] if sums[0] else None,
+        total_ns_b=row["total_ns_b"] if sums[1] else None,
+        **measured,
+        ratio=_rounded(row["ratio"]),
+        ci95=None if interval is None else (round(interval.low, 6), round(interval.high, 6)),
+        status=status(interval, row["discovered"]) if ranked else "undecided",
+        note=_note(row, ranked),
+        overlapped_fraction_a=_rounded(row["overlapped_fraction"]) if sums[0] else None,
+        overlapped_fraction_b=_rounded(row["overlapped_fraction_b"]) if sums[1] else None,
+        solo_ns=None if row["solo"] is None else number(row["solo"]),
+        solo_from=row["solo_from"],
+        stretch_b=None if not row["solo"] else _rounded(row["median_ns_b"] / row["solo"]),
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def _note(row: dict[str, Any], ranked: bool) -> str | None:
+    """What keeps a reader from taking the ratio at its face."""
+    notes = []
+    fewest = min(row["count"], row["count_b"])
+    if not ranked:
+        notes.append("most GPU time is hidden inside graphs")
+    if row["ratio"] is None:
+        notes.append("no timing")
+    elif fewest < FEWEST:
+        notes.append(f"n = {fewest} is too few")
+    elif row["low"] is None:
+        moments = min(row["moments_a"], row["moments_b"])
+        notes.append(f"all within {moments} moment{'s' if moments > 1 else ''} of the run")
+    if (
+        row["each"] is not None
+        and row["each_b"] is not None
+        and not np.isclose(row["each"], row["each_b"], rtol=0.01)
+    ):
+        notes.append(f"launches per iteration {row['each']:g} -> {row['each_b']:g}")
+    if row["normalised"]:
+        notes.append("matched without what the compiler varies in the name")
+    if row["mixed"] or row["mixed_b"]:
+        notes.append("mixed durations")
+    return "; ".join(notes) or None
+
+
+def _one_side(
+    arm: Arm, stats: list[pl.DataFrame], labels: pl.DataFrame, homes: pl.DataFrame, side: int
+) -> list[KernelOnOneSide]:
+    only = (
+        stats[side]
+        .join(stats[1 - side].select("group"), on="group", how="anti")
+        .join(labels, on="group")
+        .join(homes, on="group")
+        .sort(["total_ns", "group"], descending=[True, False])
+    )
+    return [
+        KernelOnOneSide(
+            **kernel_of(row),
+            arm=arm.letter,
+            phase=row["home"],
+            count=row["count"],
+            total_ns=None if arm.trust.sums_withheld else row["total_ns"],
+            median_ns=number(row["median_ns"]),
+        )
+        for row in only.iter_rows(named=True)
+    ]

@@ -1,0 +1,56 @@
+"""Which kernel of one trace is which of another."""
+
+import polars as pl
+
+from tracekit.analysis.kernels import LABELS, By, label_groups
+
+_JIT_TAILS = (
+    (r"_?\d{12,}", "_#"),
+    (r"_(?:\d+[dc](?:e\d*)?)+$", ""),
+    (r"\$jit\$[\w$]*", ""),
+    (r"\.jit\.\d+", ""),
+    (r"_[0-9a-f]{16,}", "_#"),
+)
+"""What compilers put into names that differs between builds of the same kernel: constant hashes (MLX),
+argument specialisations (Triton), counters."""
+
+
+def normalised_name(name: pl.Expr) -> pl.Expr:
+    """A kernel's name without what a compiler varies."""
+    for pattern, replacement in _JIT_TAILS:
+        name = name.str.replace_all(pattern, replacement)
+    return name
+
+
+def matched_labels(keys: list[pl.DataFrame], by: By = "launch") -> pl.DataFrame:
+    """Give the kernels of several traces common group numbers.
+
+    ``keys`` are the traces' schema.KERNEL_KEYS. Returns one row a trace and key: ``trace``, ``key``,
+    ``group``, ``normalised`` (matched by name without what a compiler varies) and the labels. Names are
+    normalised only between kernels that not every trace has, and only where no trace has two candidates; original names are kept in the labels.
+    """
+    labels = pl.concat(
+        [label_groups(frame, by).with_columns(trace=pl.lit(i, pl.UInt32)) for i, frame in enumerate(keys)]
+    ).drop("group")
+    name = pl.coalesce("mangled_name", "name", "short_name")
+    shape = ["grid", "block", "cluster", "dynamic_smem"]
+    labels = labels.with_columns(
+        exact=pl.struct(name.alias("_name"), *shape).rank("dense"),
+        loose=pl.struct(normalised_name(name).alias("_name"), *shape).rank("dense"),
+    )
+    traces, exact = pl.col("trace").n_unique(), pl.col("exact").n_unique()
+    labels = labels.with_columns(unmatched=traces.over("exact") < len(keys))
+    one_each = (
+        labels.filter("unmatched")
+        .group_by("loose")
+        .agg(one_each=(traces > 1) & (exact > 1) & (pl.struct("trace", "exact").n_unique() == traces))
+    )
+    labels = labels.join(one_each, on="loose", how="left").with_columns(
+        normalised=pl.col("unmatched") & pl.col("one_each").fill_null(False)
+    )
+    identity = pl.struct("normalised", pl.when("normalised").then("loose").otherwise("exact").alias("number"))
+    ordered = labels.with_columns(
+        order=pl.when("normalised").then(pl.col("exact").min().over("loose")).otherwise("exact")
+    )
+    ordered = ordered.with_columns(group=pl.struct("order", identity.alias("identity")).rank("dense") - 1)
+    return ordered.select("trace", "key", pl.col("group").cast(pl.UInt32), "normalised", *LABELS)

@@ -1,0 +1,207 @@
+"""Phases of two arms: their times on one basis, what made them up, and the ratio with its interval."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tracekit.analysis.arms import Arm
+from tracekit.analysis.kernels import DURATION
+from tracekit.analysis.phases import ALL, OUTSIDE
+from tracekit.analysis.statistics import Floats, Interval, ratio_of_medians
+
+PERIOD, ISOLATED, SPAN = (
+    "period: last GPU completion to last GPU completion",
+    "range start to last GPU completion",
+    "first GPU start to last GPU completion",
+)
+"""What a phase's time is measured between."""
+
+GAIN_COVERAGE = 0.9
+"""Share of overlapped time whose members need a known solo duration before a gain is stated."""
+
+PARTS = ("kernels", "overlap", "copies", "gaps")
+"""A phase's time is the sum of: solo time of its kernels, minus what overlapping gained (so a loss adds),
+copies beside no kernel, and the rest, in which the GPU did nothing."""
+
+
+class What(NamedTuple):
+    """A prediction and its interval, ns."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Side:
+    """One phase in one arm: medians over the counted instances, ns; None where not measured."""
+
+    count: int
+    warm_up: int
+    times: Floats
+    medians: dict[str, float | None]
+    parts: dict[str, float] | None
+    serial: What | None
+    coverage: float
+    kernel_rows: int
+    kernel_ns: int
+
+    @property
+    def time(self) -> float | None:
+        """Median phase time."""
+        return float(np.median(self.times)) if self.times.size else None
+
+
+@dataclass(frozen=True)
+class PhasePair:
+    """One phase in two arms."""
+
+    name: str
+    basis: str | None
+    a: Side
+    b: Side
+    interval: Interval | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Time of b / time of a."""
+        if not self.a.time or self.b.time is None:
+            return None
+        return self.b.time / self.a.time
+
+
+def phase_names(arms: list[Arm]) -> list[str]:
+    """All phases, those with the most kernel time first; the work outside of any last."""
+    rows = pl.concat([_work_time(arm) for arm in arms]).group_by("phase").agg(pl.col("time").sum())
+    named = rows.filter(pl.col("phase") != OUTSIDE).sort(["time", "phase"], descending=[True, False])
+    outside = [OUTSIDE] if rows.filter((pl.col("phase") == OUTSIDE) & (pl.col("time") > 0)).height else []
+    return [*named["phase"].to_list(), *outside]
+
+
+def _work_time(arm: Arm) -> pl.DataFrame:
+    marks = arm.figures.select("instance", "phase")
+    frames = [frame.select("instance", time=DURATION) for frame in arm.work]
+    return (
+        pl.concat(frames)
+        .join(marks, on="instance", how="left")
+        .group_by(pl.col("phase").fill_null(OUTSIDE))
+        .agg(pl.col("time").sum())
+    )
+
+
+def measure_phases(arms: list[Arm], names: list[str]) -> dict[str, tuple[str | None, list[Side]]]:
+    """Each phase's time basis, one for all arms, and its side in each of them."""
+    measured = {}
+    for name in names:
+        basis = None if name == OUTSIDE else basis_of(arms, name)
+        measured[name] = basis, [side_of(arm, name, basis) for arm in arms]
+    return measured
+
+
+def pair_of(name: str, basis: str | None, a: Side, b: Side) -> PhasePair:
+    """Two sides of a phase with the interval of their ratio."""
+    return PhasePair(name, basis, a, b, ratio_of_medians(a.times, b.times))
+
+
+def basis_of(arms: list[Arm], name: str) -> str | None:
+    """Period where the instances follow one another in every arm that has the phase, else from range start."""
+    if name == ALL:
+        return SPAN
+    rows = [counted_of(arm, name) for arm in arms]
+    present = [frame for frame in rows if frame.height]
+    if not present:
+        return None
+    following = all(frame["period"].is_not_null().sum() * 2 >= frame.height for frame in present)
+    return PERIOD if following else ISOLATED
+
+
+def counted_of(arm: Arm, name: str) -> pl.DataFrame:
+    """Figures of the phase's instances outside of warm-up."""
+    return arm.figures.filter((pl.col("phase") == name) & ~pl.col("warm_up"))
+
+
+def side_of(arm: Arm, name: str, basis: str | None) -> Side:
+    """Measure one phase of one arm."""
+    kernels = arm.work.kernels.join(arm.figures.select("instance", "phase"), on="instance", how="left")
+    kernels = kernels.filter(pl.col("phase").fill_null(OUTSIDE) == name)
+    time = {
+        PERIOD: pl.col("period"),
+        ISOLATED: pl.col("last") - pl.col("start"),
+        SPAN: pl.col("last") - pl.col("first"),
+        None: pl.lit(None, pl.Int64),
+    }[basis]
+    rows = counted_of(arm, name).with_columns(time=time).filter(pl.col("time").is_not_null())
+    rows = rows.with_columns(
+        gpu_span=pl.col("last") - pl.col("first"),
+        wall=pl.col("end") - pl.col("start"),
+        gaps=pl.col("time") - pl.col("active"),
+    )
+    coverage = float(rows["coverage"].median() or 0.0) if rows.height else 0.0  # type: ignore[arg-type]
+    return Side(
+        count=rows.height,
+        warm_up=arm.figures.filter((pl.col("phase") == name) & pl.col("warm_up")).height,
+        times=rows["time"].to_numpy().astype(np.float64),
+        medians=_medians(arm, name, rows, coverage),
+        parts=_parts(arm, rows, coverage),
+        serial=_serial(arm, rows, coverage),
+        coverage=coverage,
+        kernel_rows=kernels.height,
+        kernel_ns=int(kernels.select(DURATION.sum()).item()),
+    )
+
+
+def _medians(arm: Arm, name: str, rows: pl.DataFrame, coverage: float) -> dict[str, float | None]:
+    columns = {
+        "gpu_span_ns": "gpu_span",
+        "wall_ns": None if name == ALL else "wall",
+        "busy_ns": "busy",
+        "overlapped_ns": None if arm.trust.sums_withheld else "overlapped",
+        "idle_ns": None if "idle" in arm.trust.recording.withheld else "idle",
+        "launches": "launches",
+        "overlap_gain_ns": "gain" if coverage >= GAIN_COVERAGE and not arm.trust.sums_withheld else None,
+    }
+    return {field: None if column is None else _median(rows, column) for field, column in columns.items()}
+
+
+def _median(rows: pl.DataFrame, column: str | pl.Expr) -> float | None:
+    value = rows.select(pl.col(column) if isinstance(column, str) else column).to_series().median()
+    return None if value is None else float(value)  # type: ignore[arg-type]
+
+
+def _parts(arm: Arm, rows: pl.DataFrame, coverage: float) -> dict[str, float] | None:
+    """Means of PARTS over the instances; they add up to the mean time. None where kernels are hidden."""
+    if rows.is_empty() or arm.trust.recording.withheld:
+        return None
+    gain = pl.col("gain") if coverage >= GAIN_COVERAGE else pl.lit(0.0)
+    means = rows.select(
+        kernels=(pl.col("busy") + gain).mean(),
+        overlap=-gain.mean(),
+        copies=pl.col("copying").mean(),
+        gaps=pl.col("gaps").mean(),
+    )
+    return {part: float(means[part][0]) for part in PARTS}
+
+
+def _serial(arm: Arm, rows: pl.DataFrame, coverage: float) -> What | None:
+    """What the phase would take with its kernels one after another: a prediction.
+
+    time + sum(S - W) + (members - 1 of each episode) x the measured gap between dependent kernels.
+    """
+    if rows.is_empty() or arm.trust.recording.withheld or coverage < GAIN_COVERAGE:
+        return None
+    if not (rows["episodes"] > 0).any():
+        time = float(np.median(rows["time"].to_numpy()))
+        return What(time, time, time)
+    if arm.gap is None:
+        return None
+    middle, low, high = arm.gap
+    extra = pl.col("extra_members")
+    values = [
+        _median(rows, pl.col("time") + pl.col(gain) + extra * gap)
+        for gain, gap in (("gain", middle), ("gain_low", low), ("gain_high", high))
+    ]
+    if None in values:
+        return None
+    return What(*(value for value in values if value is not None))

@@ -1,0 +1,269 @@
+"""Phases: which NVTX range each piece of GPU work belongs to."""
+
+import re
+from typing import NamedTuple
+
+import polars as pl
+
+from tracekit.analysis.kernels import DURATION
+from tracekit.frameworks import FRAMEWORK_RANGES, LIBRARY_DOMAINS
+
+DOMAIN = "tracekit"
+"""Ranges in this NVTX domain are phases before any others."""
+
+ALL, OUTSIDE = "(all)", "(outside)"
+"""The one phase of a trace without ranges; the work that no range holds."""
+
+MOST_PHASES = 50
+"""Phases kept, by GPU time; work of the others is outside."""
+
+DEEPEST = 64
+"""Levels of nesting looked through."""
+
+INSTANCES = pl.Schema(
+    [
+        ("instance", pl.UInt32()),
+        ("phase", pl.String()),
+        ("process", pl.Int64()),
+        ("thread", pl.Int64()),
+        ("start", pl.Int64()),
+        ("end", pl.Int64()),
+    ]
+)
+"""Phase instances: ranges that launched GPU work, by start."""
+
+
+class Phases(NamedTuple):
+    """The phases of one trace.
+
+    ``kernels``, ``copies`` and ``graph_executions`` give the instance of each row of the trace's frames
+    (null: outside). ``basis`` says which ranges made the phases.
+    ``by_process`` counts pieces of work that belong to a range of another thread of their process,
+    ``unlaunched`` those whose launch call is not recorded, which are outside.
+    """
+
+    instances: pl.DataFrame
+    kernels: pl.Series
+    copies: pl.Series
+    graph_executions: pl.Series
+    setup: pl.DataFrame
+    basis: str
+    by_process: int
+    unlaunched: int
+
+
+def find_phases(
+    kernels: pl.DataFrame,
+    copies: pl.DataFrame,
+    graph_executions: pl.DataFrame,
+    calls: pl.DataFrame,
+    ranges: pl.DataFrame,
+    pattern: str | None = None,
+) -> Phases:
+    """Assign GPU work to ranges by the range open where and when its launch call began.
+
+    Frames follow ``tracekit.trace.schema``. With a ``pattern`` the ranges it matches are phases; else
+    those in NVTX domain ``tracekit``; else the outermost push/pop ranges of threads that launch work,
+    framework and library ranges left out. Names that differ in a number only are one phase.
+    """
+    launches = _launches(calls)
+    chosen, basis, innermost = _choose(ranges, launches, pattern)
+    work = [
+        frame.select("start", "end", "process", "correlation")
+        for frame in (kernels, copies, graph_executions)
+    ]
+    if chosen.is_empty():
+        missing = "no ranges" if pattern is None else f"no {basis}"
+        return whole_trace(kernels, copies, graph_executions, f"{missing}: the whole trace")
+    called = _range_of_calls(launches, chosen, innermost)
+    placed = [_place(frame, called) for frame in work]
+    everything = pl.concat(placed)
+    chosen = _keep_longest(chosen, everything)
+    used = everything["range"].drop_nulls().unique()
+    instances = (
+        chosen.filter(pl.col("range").is_in(used.implode()))
+        .sort("start", "end", "process", "thread", "phase", nulls_last=True)
+        .with_row_index("instance")
+    )
+    of_range = instances.select("range", "instance")
+    of_kernels, of_copies, of_executions = (
+        frame.join(of_range, on="range", how="left", maintain_order="left")["instance"] for frame in placed
+    )
+    return Phases(
+        instances.select(list(INSTANCES)).cast(INSTANCES),
+        kernels=of_kernels,
+        copies=of_copies,
+        graph_executions=of_executions,
+        setup=_setup(calls, chosen, innermost, of_range),
+        basis=basis,
+        by_process=int(everything["by_process"].sum()),
+        unlaunched=int(everything["unlaunched"].sum()),
+    )
+
+
+def normalised(name: pl.Expr) -> pl.Expr:
+    """Numbers that stand by themselves, or count steps, layers and tokens, become ``#``."""
+    return name.str.replace_all(r"(^|[^\pL\d.])\d+(?:\.\d+)?($|[^\pL\d])", "${1}#${2}").str.replace_all(
+        r"(?i)\b(step|iter|iteration|batch|layer|token|epoch|decode|prefill|request|req|seq)\d+\b", "${1}#"
+    )
+
+
+def _launches(calls: pl.DataFrame) -> pl.DataFrame:
+    """The call of each (process, correlation): the first, where the runtime's calls the driver's."""
+    return (
+        calls.filter(pl.col("correlation").is_not_null())
+        .select("process", "correlation", "thread", call="start")
+        .group_by("process", "correlation")
+        .agg(pl.col("thread", "call").sort_by("call", "thread").first())
+    )
+
+
+def _choose(
+    ranges: pl.DataFrame, launches: pl.DataFrame, pattern: str | None
+) -> tuple[pl.DataFrame, str, bool]:
+    """Ranges that make phases (``range``, ``phase`` added), what they are, whether the innermost counts."""
+    named = ranges.with_columns(phase=normalised(pl.col("name"))).with_row_index("range")
+    if pattern is not None:
+        matching = named.filter(pl.col("name").str.contains(pattern))
+        return matching, f"NVTX ranges matching {pattern!r}", True
+    own = named.filter(pl.col("domain") == DOMAIN)
+    if own.height:
+        return own, f"NVTX domain {DOMAIN!r}", True
+    launching = launches["thread"].unique()
+    foreign = pl.col("name").str.contains(f"(?i){FRAMEWORK_RANGES.pattern}") | pl.col("domain").fill_null(
+        ""
+    ).str.contains(f"(?i){LIBRARY_DOMAINS.pattern}")
+    candidates = named.filter(pl.col("nested") & ~foreign & pl.col("thread").is_in(launching.implode()))
+    outermost = _levels(candidates, "thread")
+    return outermost.filter(pl.col("level") == 0).drop("level"), "outermost NVTX ranges", False
+
+
+def _levels(ranges: pl.DataFrame, owner: str) -> pl.DataFrame:
+    """Add ``level``: 0 for ranges that no earlier one of their owner still holds, then the same within."""
+    rest = ranges.sort("start", "end", "range", descending=[False, True, False])
+    found = []
+    for level in range(DEEPEST):
+        held = pl.col("end").cum_max().shift(1).over(owner)
+        rest = rest.with_columns(free=held.is_null() | (pl.col("start") >= held))
+        found.append(rest.filter("free").with_columns(level=pl.lit(level)))
+        rest = rest.filter(~pl.col("free"))
+        if rest.is_empty():
+            break
+    return pl.concat(found).drop("free")
+
+
+def _range_of_calls(launches: pl.DataFrame, chosen: pl.DataFrame, innermost: bool) -> pl.DataFrame:
+    """Add to each launch the ``range`` open on its thread, else (``by_process``) on its process."""
+    with_ranges = chosen["thread"].unique()
+    has_own = pl.col("thread").is_in(with_ranges.implode())
+    own = _open_range(launches.filter(has_own), chosen, "thread", innermost)
+    others = _open_range(launches.filter(~has_own.fill_null(False)), chosen, "process", innermost)
+    return pl.concat(
+        [
+            own.with_columns(by_process=pl.lit(False)),
+            others.with_columns(by_process=pl.col("range").is_not_null()),
+        ]
+    )
+
+
+def _open_range(calls: pl.DataFrame, ranges: pl.DataFrame, owner: str, innermost: bool) -> pl.DataFrame:
+    """The range of the same owner open when each call began: start <= call < end. Column ``range``."""
+    levels = _levels(ranges, owner)
+    calls = calls.sort("call").with_columns(range=pl.lit(None, pl.UInt32))
+    for (_,), level in sorted(levels.partition_by("level", as_dict=True).items()):
+        candidates = level.select(owner, "start", until="end", candidate="range").sort("start")
+        calls = calls.join_asof(
+            candidates,
+            left_on="call",
+            right_on="start",
+            by=owner,
+            strategy="backward",
+            check_sortedness=False,
+        )
+        inside = pl.when(pl.col("call") < pl.col("until")).then("candidate")
+        deeper = pl.coalesce(inside, "range") if innermost else pl.coalesce("range", inside)
+        calls = calls.with_columns(range=deeper).drop("candidate", "until", "start", strict=False)
+    return calls
+
+
+def _place(work: pl.DataFrame, called: pl.DataFrame) -> pl.DataFrame:
+    """Add ``range`` to GPU work through its launch call; impossible and unknown calls leave it null."""
+    joined = work.join(called, on=["process", "correlation"], how="left", maintain_order="left")
+    early = (pl.col("start") < pl.col("call")).fill_null(False)
+    return joined.select(
+        range=pl.when(~early).then("range"),
+        duration=DURATION,
+        by_process=pl.col("by_process").fill_null(False) & ~early,
+        unlaunched=pl.col("call").is_null(),
+    )
+
+
+def _keep_longest(chosen: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    times = work.drop_nulls("range").group_by("range").agg(pl.col("duration").sum())
+    phases = (
+        chosen.join(times, on="range")
+        .group_by("phase")
+        .agg(pl.col("duration").sum())
+        .sort(["duration", "phase"], descending=[True, False])
+        .head(MOST_PHASES)
+    )
+    return chosen.filter(pl.col("phase").is_in(phases["phase"].implode()))
+
+
+def _setup(
+    calls: pl.DataFrame, chosen: pl.DataFrame, innermost: bool, of_range: pl.DataFrame
+) -> pl.DataFrame:
+    """Host time per instance in calls that set up: instantiate, capture, load modules. ``instance``, ``setup``."""
+    setups = calls.filter(pl.col("role").is_in(["graph setup", "setup"])).select(
+        "process", "thread", call="start", duration=DURATION
+    )
+    inside = _open_range(setups, chosen, "thread", innermost).drop_nulls("range")
+    return (
+        inside.join(of_range, on="range")
+        .group_by("instance")
+        .agg(setup=pl.col("duration").sum())
+        .sort("instance")
+    )
+
+
+def whole_trace(
+    kernels: pl.DataFrame, copies: pl.DataFrame, graph_executions: pl.DataFrame, basis: str
+) -> Phases:
+    """One phase, ``(all)``, with one instance that holds everything."""
+    frames = (kernels, copies, graph_executions)
+    everything = pl.concat([frame.select("start", "end") for frame in frames])
+    first, last = everything.select(pl.col("start").min(), pl.col("end").max()).row(0)
+    instances = pl.DataFrame(
+        {
+            "instance": [0],
+            "phase": [ALL],
+            "process": [None],
+            "thread": [None],
+            "start": [first],
+            "end": [last],
+        },
+        schema=INSTANCES,
+    )
+    of_kernels, of_copies, of_executions = (
+        pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True) for frame in frames
+    )
+    return Phases(
+        instances if everything.height else instances.clear(),
+        kernels=of_kernels,
+        copies=of_copies,
+        graph_executions=of_executions,
+        setup=pl.DataFrame(schema={"instance": pl.UInt32, "setup": pl.Int64}),
+        basis=basis,
+        by_process=0,
+        unlaunched=0,
+    )
+
+
+def check_pattern(pattern: str) -> str:
+    """A regular expression that both Python and polars accept; raises ValueError otherwise."""
+    try:
+        re.compile(pattern)
+        pl.Series([""]).str.contains(pattern)
+    except (re.error, pl.exceptions.ComputeError) as error:
+        raise ValueError(str(error)) from error
+    return pattern

@@ -1,0 +1,19 @@
+"""Rows of frames as the parts of results."""
+
+from typing import Any
+
+from tracekit.analysis.kernels import LABELS
+from tracekit.analysis.results import Number
+
+
+def number(value: float) -> Number:
+    """Whole numbers as such, others to a thousandth of a ns."""
+    return int(value) if float(value).is_integer() else round(value, 3)
+
+
+def kernel_of(row: dict[str, Any]) -> dict[str, Any]:
+    """The labels of a row as the fields of a Kernel."""
+    triple = {name: tuple(row[name]) if row[name] else None for name in ("grid", "block", "cluster")}
+    if triple["cluster"] is not None and not any(triple["cluster"]):
+        triple["cluster"] = None
+    return {**{name: row[name] for name in LABELS}, **triple}

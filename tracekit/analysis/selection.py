@@ -1,0 +1,69 @@
+"""Which part of a trace is asked about."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from tracekit.analysis.kernels import By
+from tracekit.analysis.phases import OUTSIDE, Phases, find_phases
+from tracekit.errors import WrongUsage
+from tracekit.trace.reader import Trace
+
+
+class Selection(NamedTuple):
+    """Which part of a trace is asked about. Times are ns on the trace's clock: kernels that start in
+    [``begin``, ``finish``)."""
+
+    kernel: str | None = None
+    phase: str | None = None
+    device: int | None = None
+    stream: int | None = None
+    begin: int | None = None
+    finish: int | None = None
+    by: By = "launch"
+    sort: str = "total"
+    top: int | None = None
+
+
+def phases_of(trace: Trace, pattern: str | None = None) -> Phases:
+    """The phases of a trace."""
+    return find_phases(
+        trace.kernels, trace.copies, trace.graph_executions, trace.calls, trace.ranges, pattern
+    )
+
+
+def select(trace: Trace, wanted: Selection) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Kernels and copies in the phase, window and on the device asked for.
+
+    Raises WrongUsage when there is no such phase, device or stream.
+    """
+    kernels, copies = trace.kernels, trace.copies
+    if wanted.phase is not None:
+        kernels, copies = _in_phase(trace, wanted.phase)
+    for column, value in (("device", wanted.device), ("stream", wanted.stream)):
+        if value is not None:
+            present = sorted({*trace.kernels[column].drop_nulls(), *trace.copies[column].drop_nulls()})
+            if value not in present:
+                raise WrongUsage(
+                    f"no {column} {value} in {trace.label}: it has {', '.join(map(str, present)) or 'none'}"
+                )
+            kernels, copies = (frame.filter(pl.col(column) == value) for frame in (kernels, copies))
+    if wanted.begin is not None:
+        kernels, copies = (frame.filter(pl.col("start") >= wanted.begin) for frame in (kernels, copies))
+    if wanted.finish is not None:
+        kernels, copies = (frame.filter(pl.col("start") < wanted.finish) for frame in (kernels, copies))
+    return kernels, copies
+
+
+def _in_phase(trace: Trace, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    phases = phases_of(trace)
+    found = phases.instances["phase"].unique(maintain_order=True).to_list()
+    if name == OUTSIDE:
+        chosen = [phases.kernels.is_null(), phases.copies.is_null()]
+    elif name in found:
+        ids = phases.instances.filter(pl.col("phase") == name)["instance"].implode()
+        chosen = [phases.kernels.is_in(ids), phases.copies.is_in(ids)]
+    else:
+        names = ", ".join(repr(each) for each in [*found, OUTSIDE])
+        raise WrongUsage(f"no phase {name!r} in {trace.label}: it has {names}")
+    return trace.kernels.filter(chosen[0].fill_null(False)), trace.copies.filter(chosen[1].fill_null(False))

@@ -1,0 +1,123 @@
+"""Ratios with intervals, and when they mean something. Every threshold of a verdict is here."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tracekit.analysis.results import Status
+
+Floats = npt.NDArray[np.float64]
+
+MARGIN = 0.02
+"""Ratios within +-2 % of 1 are the same for every practical purpose."""
+
+FEWEST = 5
+"""Fewest instances a side for an interval: with five, the 95 % bootstrap interval of a median is about the
+range of the values, which holds the true median in 94 % of cases; with fewer it holds it too seldom."""
+
+FALSE_DISCOVERIES = 0.05
+"""Expected share of false findings among the kernels called slower or faster (Benjamini and Hochberg 1995)."""
+
+RESAMPLES = 2000
+"""Bootstrap resamples: enough for the ends of a 95 % interval to be steady in the second digit."""
+
+SEED = 20251
+"""Intervals are the same on every run."""
+
+
+class Interval(NamedTuple):
+    """A ratio of medians with its 95 % interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+def ratio_of_medians(a: Floats, b: Floats) -> Interval | None:
+    """median(b) / median(a) with a seeded percentile bootstrap interval; None when it cannot be given.
+
+    ``a`` and ``b`` are durations of independent instances; fewer than FEWEST on a side, or a median of
+    zero ("no timing"), give none. The order statistics that a resample's median falls on are drawn
+    directly (``_resampled_medians``), so the cost does not grow with the number of instances.
+    """
+    if a.size < FEWEST or b.size < FEWEST:
+        return None
+    middle_a, middle_b = float(np.median(a)), float(np.median(b))
+    if middle_a <= 0 or middle_b <= 0:
+        return None
+    random = np.random.default_rng(SEED)
+    over, under = _resampled_medians(np.sort(b), random), _resampled_medians(np.sort(a), random)
+    usable = under > 0
+    low, high = np.quantile(over[usable] / under[usable], [0.025, 0.975])
+    return Interval(middle_b / middle_a, float(low), float(high))
+
+
+def _resampled_medians(ordered: Floats, random: np.random.Generator) -> Floats:
+    """Medians of RESAMPLES bootstrap resamples of sorted values, without resampling.
+
+    A resample of n values picks n uniform positions; its k-th smallest value stands at the position of the
+    k-th uniform order statistic, which is Beta(k, n - k + 1) distributed; given it, the next one is
+    U + (1 - U) x Beta(1, n - k) (David and Nagaraja, Order Statistics, section 2.5).
+    """
+    count = ordered.size
+    lower = (count + 1) // 2
+    position = random.beta(lower, count - lower + 1, RESAMPLES)
+    value = ordered[np.minimum((position * count).astype(np.int64), count - 1)]
+    if count % 2:
+        return value
+    above = position + (1 - position) * random.beta(1, count - lower, RESAMPLES)
+    return (value + ordered[np.minimum((above * count).astype(np.int64), count - 1)]) / 2
+
+
+def rank_sum_p(samples: pl.DataFrame) -> pl.DataFrame:
+    """Two-sided p values of Wilcoxon's rank-sum test, many at once.
+
+    ``samples`` has ``group``, ``value`` and ``side`` (``a`` or ``b``). Normal approximation with tie
+    correction (Hollander and Wolfe, section 4.1). Returns ``group``, ``p``.
+    """
+    size = pl.len().cast(pl.Float64)
+    ranked = samples.with_columns(
+        rank=pl.col("value").rank("average").over("group"),
+        tied=pl.len().over("group", "value").cast(pl.Float64),
+    )
+    sums = ranked.group_by("group").agg(
+        n_a=(pl.col("side") == "a").sum().cast(pl.Float64),
+        n=size,
+        rank_a=pl.col("rank").filter(pl.col("side") == "a").sum(),
+        # Summed over values, t of a tie of t adds t^3 - t, which is t x (t^2 - 1).
+        ties=(pl.col("tied") ** 2 - 1).sum(),
+    )
+    n_b = pl.col("n") - pl.col("n_a")
+    product = pl.col("n_a") * n_b
+    variance = product / 12 * (pl.col("n") + 1 - pl.col("ties") / (pl.col("n") * (pl.col("n") - 1)))
+    z = (pl.col("rank_a") - pl.col("n_a") * (pl.col("n") + 1) / 2) / variance.sqrt()
+    scores = sums.filter((pl.col("n_a") > 0) & (n_b > 0)).select(
+        "group", z=pl.when(variance > 0).then(z).otherwise(0.0)
+    )
+    p = [math.erfc(abs(score) / math.sqrt(2)) for score in scores["z"]]
+    return scores.select("group", p=pl.Series(p, dtype=pl.Float64)).sort("group")
+
+
+def discoveries(p: pl.Series) -> pl.Series:
+    """Which p values pass Benjamini and Hochberg's procedure at FALSE_DISCOVERIES."""
+    count = p.len()
+    rank = p.rank("max")
+    passing = p.filter(p <= FALSE_DISCOVERIES * rank / max(count, 1))
+    limit = passing.max()
+    return p <= limit if limit is not None else pl.repeat(False, count, eager=True)
+
+
+def status(interval: Interval | None, discovered: bool) -> Status:
+    """Same: the interval lies within MARGIN. Slower or faster: outside of it, and discovered."""
+    if interval is None:
+        return "undecided"
+    if interval.low >= 1 - MARGIN and interval.high <= 1 + MARGIN:
+        return "same"
+    if discovered and interval.low > 1 + MARGIN:
+        return "slower"
+    if discovered and interval.high < 1 - MARGIN:
+        return "faster"
+    return "undecided"

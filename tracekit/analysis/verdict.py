@@ -1,0 +1,148 @@
+"""Who won each phase, and what can be done about it."""
+
+from typing import Literal
+
+from tracekit.analysis.arms import Arm
+from tracekit.analysis.explain import explain, slower_kernels
+from tracekit.analysis.phase_diff import PhasePair
+from tracekit.analysis.phases import ALL, OUTSIDE
+from tracekit.analysis.results import Verdict
+from tracekit.analysis.statistics import FEWEST, MARGIN, status
+from tracekit.frameworks import Framework
+from tracekit.units import duration
+
+MOST_NAMED = 4
+"""Phases named in one sentence."""
+
+Winner = Literal["a", "b", "tie", "undecided"]
+
+
+def winner_of(pair: PhasePair) -> Winner:
+    """By the interval of the ratio of phase times: within +-2 % a tie, wholly outside a winner."""
+    decided: dict[str, Winner] = {"slower": "a", "faster": "b", "same": "tie", "undecided": "undecided"}
+    return decided[status(pair.interval, True)]
+
+
+def reason_of(pair: PhasePair, a: Arm, b: Arm) -> str:
+    """The verdict's reason: the times, then where the difference comes from."""
+    if pair.name == OUTSIDE:
+        return "not a phase: GPU work that no range holds"
+    for arm, side in ((a, pair.a), (b, pair.b)):
+        if side.time is None:
+            return f"{arm.letter} has no counted instance of it"
+    sentences = [_times(pair, a, b), *explain(pair, a, b), *slower_kernels(pair, a, b)]
+    return "; ".join(sentences)
+
+
+def _times(pair: PhasePair, a: Arm, b: Arm) -> str:
+    assert pair.ratio is not None
+    times = f"{b.letter} takes {duration(pair.b.time)} against {duration(pair.a.time)} in {a.letter}"
+    ratio = f"{pair.ratio:.3f}x"
+    if pair.interval is None:
+        return f"undecided, {_why_no_interval(pair)}; tendency: {times} ({ratio})"
+    interval = f"95 % {pair.interval.low:.3f}-{pair.interval.high:.3f}, n = {pair.a.count} and {pair.b.count}"
+    if winner_of(pair) == "undecided":
+        return f"undecided, the interval reaches beyond and within +-{MARGIN:.0%}; tendency: {times} ({ratio}, {interval})"
+    return f"{times} ({ratio}, {interval})"
+
+
+def _why_no_interval(pair: PhasePair) -> str:
+    fewest = min(pair.a.count, pair.b.count)
+    if pair.name == ALL:
+        return (
+            f"n = {fewest}: the whole trace counts once, and {FEWEST} instances a side are needed; "
+            "put NVTX ranges round the phases, each repeated"
+        )
+    return f"n = {fewest} is too few ({FEWEST} are needed a side)"
+
+
+def verdict_of(pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, conflict: bool) -> Verdict:
+    """The verdict on one phase. ``conflict``: other phases have another winner, and the switch is one for all."""
+    winner = winner_of(pair) if pair.name != OUTSIDE else "undecided"
+    return Verdict(winner, reason_of(pair, a, b), _advice(winner, pair, a, b, framework, conflict))
+
+
+def _advice(
+    winner: Winner, pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, conflict: bool
+) -> str:
+    if pair.name == OUTSIDE:
+        return "put ranges round this work if it should count"
+    if winner == "tie":
+        return f"keep either: {a.letter} and {b.letter} take the same time"
+    if winner == "undecided":
+        return f"record at least {FEWEST + 1} instances of the phase in both arms (the first is warm-up)"
+    best, other = (a, b) if winner == "a" else (b, a)
+    how = switch(best, other, framework)
+    if not conflict:
+        return how
+    scope = f", or use {framework.scope}" if framework and framework.scope else ""
+    return (
+        f"{best.letter} for this phase only, while other phases want another arm and the switch is one for the "
+        f"whole process: run the phases apart in processes of their own{scope} ({how})"
+    )
+
+
+def switch(best: Arm, other: Arm, framework: Framework | None) -> str:
+    """How to get the better arm: only what can be done."""
+    graphs = ("graph", "opaque graph", "mixed")
+    if best.role == "eager" and other.role in graphs:
+        return (
+            f"run without graphs: {framework.graphs_off if framework else 'use the switch of your framework'}"
+        )
+    if best.role in graphs and other.role == "eager":
+        on = framework.graphs_on if framework else "use the switch of your framework"
+        if (best.overlapped_share < 0.01 and other.overlapped_share < 0.01) or best.overlapped_share >= 0.01:
+            return f"run with graphs: {on}"
+        return f"run with graphs, one node after another as in {best.letter}: {on}"
+    if best.role in graphs and other.role in graphs and best.overlapped_share < other.overlapped_share / 2:
+        return (
+            f"launch graphs whose nodes run one after another, as {best.letter} does (an edge from each node to the "
+            "one before it); this needs a build that can: there is no switch for it in stock frameworks"
+        )
+    return f"prefer {best.letter}: both arms launch their kernels the same way, so the graph switch is not the cause"
+
+
+def overall(pairs: list[PhasePair], a: Arm, b: Arm, framework: Framework | None) -> Verdict:
+    """The verdict for the whole: the phases' when they agree, else that they differ."""
+    judged = [(pair, winner_of(pair)) for pair in pairs if pair.name != OUTSIDE]
+    won: dict[str, list[str]] = {}
+    for pair, winner in judged:
+        won.setdefault(winner, []).append(pair.name)
+    told = "; ".join(
+        f"{_called(winner, a, b)}: {', '.join(names)}"
+        for winner, names in sorted(won.items(), key=lambda w: w[0])
+    )
+    sides = [winner for winner in ("a", "b") if winner in won]
+    if not judged:
+        return Verdict("undecided", "no GPU work to compare", "record a run that launches kernels")
+    if len(sides) == 2:
+        scope = f", or use {framework.scope}" if framework and framework.scope else ""
+        return Verdict(
+            "undecided",
+            f"the answer differs by phase: {told}",
+            f"the graph switch is one for the whole process: run the phases apart, each with its better arm{scope}",
+        )
+    if len(sides) == 1:
+        best, other = (a, b) if sides == ["a"] else (b, a)
+        return Verdict("a" if sides == ["a"] else "b", told, switch(best, other, framework))
+    if "tie" in won and "undecided" not in won:
+        return Verdict("tie", told, f"keep either: {a.letter} and {b.letter} take the same time")
+    return Verdict(
+        "undecided",
+        told,
+        f"record at least {FEWEST + 1} instances of each phase in both arms (the first is warm-up)",
+    )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+
+
+def _called(winner: str, a: Arm, b: Arm) -> str:
+    return {
+        "a": f"{a.letter} is faster in",
+        "b": f"{b.letter} is faster in",
+        "tie": "no difference in",
+        "undecided": "undecided for",
+    }[winner]

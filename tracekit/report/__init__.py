@@ -1,0 +1,1 @@
+"""Results as text: nothing is computed here, only worded, aligned and written."""

@@ -1,0 +1,49 @@
+"""The main list of an answer as comma-separated values, one row each, all figures in ns."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tracekit.analysis.results import Answer, Diff, Info, Overlap, Summary
+
+
+def render(answer: Answer) -> str:
+    """The answer's main list: kernels, pairs of kernels, compared phases and kernels, or facts."""
+    rows = [_flat(msgspec.to_builtins(row)) for row in _main_list(answer)]
+    out = io.StringIO()
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    writer = csv.DictWriter(out, columns, lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _main_list(answer: Answer) -> Sequence[msgspec.Struct]:
+    match answer:
+        case Summary():
+            return answer.kernels
+        case Overlap():
+            return answer.kernel_pairs
+        case Diff():
+            return answer.kernels
+        case Info():
+            return answer.phases
+    raise AssertionError(answer)
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Nested names become ``a_name``; dimensions ``64x1x1``; pairs of bounds ``low high``."""
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            flat |= {f"{key}_{inner}": each for inner, each in _flat(value).items()}
+        elif key.startswith(("grid", "block", "cluster")) and isinstance(value, list | tuple):
+            flat[key] = "x".join("?" if each is None else str(each) for each in value)
+        elif isinstance(value, list | tuple):
+            flat[key] = " ".join(map(str, value))
+        else:
+            flat[key] = value
+    return flat

@@ -1,0 +1,23 @@
+"""A page of tables and sentences, before it is rendered."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled table; columns of numbers stand right. ``notes`` follow it."""
+
+    title: str
+    columns: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    text_columns: int = 1
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Document:
+    """Sections in reading order, then warnings."""
+
+    title: str
+    sections: list[Section]
+    warnings: list[str]

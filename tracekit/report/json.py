@@ -1,0 +1,38 @@
+"""JSON by the schema that ships with the package (``tracekit/report/schema.json``)."""
+
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from tracekit.analysis.results import Answer, Diff, Info, Overlap, Summary
+
+ANSWERS = (Summary, Overlap, Diff, Info)
+
+
+def render(answer: Answer) -> str:
+    """The answer as indented JSON, keys in the order of their declaration."""
+    return msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n"
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of every answer, made from the result types, by the value of ``command``."""
+    _, components = msgspec.json.schema_components(ANSWERS, ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "tracekit --format json",
+        "type": "object",
+        "required": ["tracekit", "command", "traces", "warnings"],
+        "oneOf": [
+            {"properties": {"command": {"const": kind.__name__.lower()}}, "$ref": f"#/$defs/{kind.__name__}"}
+            for kind in ANSWERS
+        ],
+        "$defs": components,
+    }
+
+
+def shipped_schema() -> dict[str, Any]:
+    """The schema file of the installed package."""
+    text = files("tracekit.report").joinpath("schema.json").read_text()
+    schema: dict[str, Any] = msgspec.json.decode(text)
+    return schema

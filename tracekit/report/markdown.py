@@ -1,0 +1,52 @@
+"""GitHub-flavoured markdown, ready to paste into an issue."""
+
+from collections.abc import Iterator
+
+from tracekit.report.document import Document, Section
+
+
+def render(document: Document) -> str:
+    """The document as markdown."""
+    return "\n".join(_lines(document)) + "\n"
+
+
+def _lines(document: Document) -> Iterator[str]:
+    yield f"### {_plain(document.title)}"
+    for section in document.sections:
+        yield ""
+        if section.title:
+            yield f"**{_plain(section.title)}**"
+            yield ""
+        yield from _table(section)
+        if section.notes:
+            if section.rows:
+                yield ""
+            yield from (f"- {_plain(note)}" for note in section.notes)
+    if document.warnings:
+        yield ""
+        yield from (f"> warning: {_plain(warning)}" for warning in document.warnings)
+
+
+def _table(section: Section) -> Iterator[str]:
+    if not section.rows:
+        return
+    yield "| " + " | ".join(map(_cell, section.columns)) + " |"
+    yield (
+        "|"
+        + "|".join("---" if i < section.text_columns else "---:" for i in range(len(section.columns)))
+        + "|"
+    )
+    for row in section.rows:
+        yield "| " + " | ".join(map(_cell, row)) + " |"
+
+
+def _cell(text: str) -> str:
+    """A kernel's name holds what markdown would read as formatting, so names stand as code."""
+    safe = text.replace("|", "\\|").replace("\n", " ")
+    if any(mark in safe for mark in "<>*_[]") and "`" not in safe:
+        return f"`{safe}`"
+    return safe
+
+
+def _plain(text: str) -> str:
+    return text.replace("\n", " ").replace("<", "&lt;")

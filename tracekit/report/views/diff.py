@@ -1,0 +1,180 @@
+"""What a person is shown of a comparison."""
+
+from tracekit.analysis.results import Diff, KernelComparison, KernelOnOneSide, Number, Phase
+from tracekit.report.document import Document, Section
+from tracekit.report.views.names import dimensions, kernel_names, trace_notes, warning_lines
+from tracekit.units import duration, percent
+
+MOST_KERNELS = 25
+"""Kernels shown to a person for each arm; every one is in the other formats."""
+
+
+def document(answer: Diff) -> Document:
+    """Verdict first, then phases, then kernels."""
+    others = [line.arm for line in answer.arms[1:]]
+    sections = [Section("", notes=trace_notes(answer.traces)), _arms(answer), _verdict(answer)]
+    if len(others) > 1:
+        sections.append(_phase_by_arm(answer))
+    for arm in others:
+        phases = [row for row in answer.phases if row.arm == arm]
+        sections += [_phases(phases, arm), _reasons(phases, arm)]
+    for arm in others:
+        sections.append(_kernels([row for row in answer.kernels if row.arm == arm], arm))
+    for title, rows in (
+        ("Kernels only in a", answer.only_a),
+        ("Kernels only in the other arm", answer.only_b),
+    ):
+        if rows:
+            sections.append(_only(title, rows))
+    names = " against ".join(line.path for line in answer.arms)
+    if answer.gate:
+        sections.append(Section("Gate", notes=[f"tripped by {answer.gate}"]))
+    return Document(f"diff of {names}", sections, warning_lines(answer.warnings))
+
+
+def _arms(answer: Diff) -> Section:
+    rows = [
+        [
+            line.arm,
+            line.role,
+            line.path,
+            percent(line.graph_share),
+            str(line.graph_launches),
+            str(line.streams),
+            str(line.max_depth),
+        ]
+        for line in answer.arms
+    ]
+    columns = ["arm", "role", "trace", "time in graphs", "graph launches", "streams", "max depth"]
+    return Section("Arms", columns, rows, text_columns=3)
+
+
+def _verdict(answer: Diff) -> Section:
+    verdict = answer.verdict
+    return Section("Verdict", notes=[f"{verdict.winner}: {verdict.reason}", f"advice: {verdict.advice}"])
+
+
+def _phase_by_arm(answer: Diff) -> Section:
+    """Median time of each phase in each arm, the best one marked."""
+    times: dict[str, dict[str, Number | None]] = {}
+    best: dict[str, str | None] = {}
+    for row in answer.phases:
+        if row.time_basis is None:
+            continue
+        times.setdefault(row.name, {"a": row.time_ns_a})[row.arm] = row.time_ns_b
+        best[row.name] = row.best
+    arms = [line.arm for line in answer.arms]
+    rows = [
+        [name, *(duration(of.get(arm)) + (" *" if best[name] == arm else "") for arm in arms)]
+        for name, of in times.items()
+    ]
+    notes = ["* best: faster than every other arm by more than 2 %, interval included"]
+    return Section("Phase time by arm", ["phase", *arms], rows, notes=notes)
+
+
+def _phases(phases: list[Phase], arm: str) -> Section:
+    columns = ["phase", "n a", f"n {arm}", "time a", f"time {arm}", "ratio", "95 %", "busy", "overlapped"]
+    columns += ["idle", "launches", "gain", "serial predicted", "winner"]
+    rows = [
+        [
+            row.name,
+            str(row.n_a),
+            str(row.n_b),
+            duration(row.time_ns_a),
+            duration(row.time_ns_b),
+            "-" if row.ratio is None else f"{row.ratio:.3f}",
+            _interval(row.ci95),
+            _both(row.busy_ns_a, row.busy_ns_b),
+            _both(row.overlapped_ns_a, row.overlapped_ns_b),
+            _both(row.idle_ns_a, row.idle_ns_b),
+            f"{_count(row.launches_a)} | {_count(row.launches_b)}",
+            _both(row.overlap_gain_ns_a, row.overlap_gain_ns_b),
+            _both(row.what_if_serial_ns_a, row.what_if_serial_ns_b),
+            {"a": "a", "b": arm}.get(row.verdict.winner, row.verdict.winner),
+        ]
+        for row in phases
+    ]
+    bases = {row.name: row.time_basis for row in phases if row.time_basis}
+    notes = [f"time of {name}: {basis}" for name, basis in bases.items()]
+    if phases:
+        notes.append(f"medians over counted instances, a | {arm}; intervals {phases[0].interval_basis}")
+    return Section(f"Phases, {arm} against a", columns, rows, notes=notes)
+
+
+def _interval(bounds: tuple[float, float] | None) -> str:
+    return "-" if bounds is None else f"{bounds[0]:.3f}-{bounds[1]:.3f}"
+
+
+def _count(value: Number | None) -> str:
+    return "-" if value is None else f"{value:g}"
+
+
+def _both(a: Number | None, b: Number | None) -> str:
+    return f"{duration(a)} | {duration(b)}"
+
+
+def _reasons(phases: list[Phase], arm: str) -> Section:
+    notes = []
+    for row in phases:
+        winner = {"a": "a wins", "b": f"{arm} wins", "tie": "no difference"}.get(
+            row.verdict.winner, "undecided"
+        )
+        notes.append(f"{row.name}: {winner}")
+        notes += [f"  {sentence}" for sentence in row.verdict.reason.split("; ")]
+        notes.append(f"  advice: {row.verdict.advice}")
+    return Section(f"Why, {arm} against a", notes=notes)
+
+
+def _kernels(rows: list[KernelComparison], arm: str) -> Section:
+    columns = ["kernel", "grid", "phase", "each a", f"each {arm}", "total a", f"total {arm}", "median a"]
+    columns += [f"median {arm}", "ratio", "95 %", "status", "overlapped", "solo", "stretch", "note"]
+    shown = rows[:MOST_KERNELS]
+    cells = [
+        [
+            name,
+            dimensions(row.grid),
+            row.phase,
+            _count(row.per_iteration_a),
+            _count(row.per_iteration_b),
+            "withheld" if row.total_ns_a is None else duration(row.total_ns_a),
+            "withheld" if row.total_ns_b is None else duration(row.total_ns_b),
+            duration(row.median_ns_a),
+            duration(row.median_ns_b),
+            "-" if row.ratio is None else f"{row.ratio:.3f}",
+            _interval(row.ci95),
+            row.status,
+            f"{percent(row.overlapped_fraction_a, 0)} | {percent(row.overlapped_fraction_b, 0)}",
+            duration(row.solo_ns),
+            "-" if row.stretch_b is None else f"{row.stretch_b:.2f}x",
+            row.note or "",
+        ]
+        for name, row in zip(kernel_names(shown), shown, strict=True)
+    ]
+    notes = ["status is of a kernel's median alone: a slower median is not a loss of time, see the phases"]
+    if len(rows) > MOST_KERNELS:
+        notes.append(f"{len(rows) - MOST_KERNELS} more kernels: --format csv or json lists all")
+    return Section(f"Kernels, {arm} against a", columns, cells, text_columns=3, notes=notes if rows else [])
+
+
+def _only(title: str, rows: list[KernelOnOneSide]) -> Section:
+    shown = rows[:MOST_KERNELS]
+    cells = [
+        [
+            name,
+            dimensions(row.grid),
+            row.arm,
+            row.phase,
+            str(row.count),
+            duration(row.total_ns),
+            duration(row.median_ns),
+        ]
+        for name, row in zip(kernel_names(shown), shown, strict=True)
+    ]
+    notes = [f"{len(rows) - MOST_KERNELS} more"] if len(rows) > MOST_KERNELS else []
+    return Section(
+        title,
+        ["kernel", "grid", "arm", "phase", "count", "total", "median"],
+        cells,
+        text_columns=4,
+        notes=notes,
+    )

@@ -1,0 +1,50 @@
+"""Kernel names and shapes for a person's eye."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tracekit.analysis.results import Dimensions, Kernel, TraceLine, Warn
+
+LONGEST = 60
+
+
+def dimensions(value: Dimensions | None) -> str:
+    """``4352x1x1``; ``-`` where not recorded or grouped away."""
+    return "-" if value is None else "x".join("?" if each is None else str(each) for each in value)
+
+
+def kernel_names(kernels: Sequence[Kernel]) -> list[str]:
+    """Base names; where they and the shape do not tell two kernels apart, the whole demangled name."""
+    keys = [(kernel.short_name, kernel.grid, kernel.block) for kernel in kernels]
+    count = Counter(keys)
+    return [
+        shortened(kernel.name or kernel.short_name or "(unnamed)")
+        if count[key] > 1 or not kernel.short_name
+        else shortened(kernel.short_name)
+        for kernel, key in zip(kernels, keys, strict=True)
+    ]
+
+
+def shortened(name: str) -> str:
+    """The beginning and end of a long name."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 20]}...{name[-17:]}"
+
+
+def trace_notes(lines: list[TraceLine]) -> list[str]:
+    """What each input is and how it was traced, one line each."""
+    how = {
+        "node": "graph nodes traced one by one",
+        "graph": "graphs traced as a whole",
+        "none": "no graph launched",
+        "unknown": "graph tracing unknown",
+    }
+    return [
+        f"{line.path}: {', '.join(dict.fromkeys(line.gpus)) or 'GPU not recorded'}; nsys {line.nsys_version or 'unknown'}; "
+        f"{line.kernel_rows} kernels, {line.graph_kernel_rows} of them in graphs; {how[line.granularity]}"
+        for line in lines
+    ]
+
+
+def warning_lines(warnings: list[Warn]) -> list[str]:
+    """The warnings' messages."""
+    return [warning.message for warning in warnings]
