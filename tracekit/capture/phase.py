@@ -37,7 +37,7 @@ class phase(ContextDecorator):  # noqa: N801
 
 def _domain() -> Any:  # noqa: ANN401
     try:
-        import nvtx
+        import nvtx  # type: ignore[import-untyped]
     except ImportError as error:
         raise ImportError(
             "tracekit.phase needs the nvtx package here: pip install 'tracekit[nvtx]'"

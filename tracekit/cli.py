@@ -1,0 +1,60 @@
+"""The command line: names and help. Each command imports what it needs when it runs."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import tracekit
+from tracekit.commands.diff import diff
+from tracekit.commands.info import info
+from tracekit.commands.overlap import overlap
+from tracekit.commands.summary import summary
+from tracekit.errors import TracekitError
+
+app = typer.Typer(
+    name="tracekit",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tracekit {tracekit.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _tracekit(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Did CUDA graphs help or hurt, where, and by how much: evidence from nsys traces.
+
+    Exit codes: 0 done, 1 a --fail-on condition came true, 2 wrong usage, 3 the input cannot be used,
+    4 an outside program failed.
+    """
+
+
+for command in (diff, summary, overlap, info):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line; every expected failure is one line on stderr."""
+    try:
+        app()
+    except TracekitError as error:
+        typer.echo(f"tracekit: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe has gone: nothing is left to say, also not while Python flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,56 @@
+"""``tracekit diff``."""
+
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from tracekit.commands import options, output
+from tracekit.commands.selecting import checked_pattern
+from tracekit.errors import GATE_TRIPPED, WrongUsage
+
+
+def diff(
+    traces: Annotated[
+        list[str],
+        typer.Argument(
+            help="Two or more traces of the same work, each launched another way.", metavar="A B [C...]"
+        ),
+    ],
+    phase: options.PhasesOption = None,
+    warm_up: Annotated[
+        int, typer.Option(help="Instances of a repeated phase left out at its beginning.", min=0)
+    ] = 1,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Exit with 1 when a phase is 'slower>5%', 'faster>5%' or 'undecided'. May be repeated.",
+            metavar="CONDITION",
+        ),
+    ] = None,
+    form: options.FormatOption = options.Format.table,
+    path: options.OutputOption = None,
+    force: options.ForceOption = False,
+    no_cache: options.NoCacheOption = False,
+) -> None:
+    """Compare runs of the same work: which way of launching wins each phase, by how much, and why.
+
+    Every trace is compared with the first. Which one used CUDA graphs is worked out from the traces.
+    """
+    output.check_output(path, force)
+    if len(traces) < 2:
+        raise WrongUsage("diff needs two or more traces: tracekit diff GRAPHS-ON.sqlite GRAPHS-OFF.sqlite")
+    pattern = checked_pattern(phase, "--phase")
+    with ExitStack() as opened:
+        with output.progress(f"comparing {', '.join(traces)}"):
+            from tracekit.analysis.diff import check_gate, compare
+            from tracekit.report.views.diff import document
+            from tracekit.trace.source import open_trace
+
+            gate = [check_gate(condition) for condition in fail_on or []]
+            inputs = [opened.enter_context(open_trace(each, cached=not no_cache)) for each in traces]
+            answer = compare(inputs, pattern, warm_up, gate)
+        output.write_answer(answer, document, form, path)
+    if answer.gate:
+        typer.echo(f"tracekit: gate tripped by {answer.gate}", err=True)
+        raise typer.Exit(GATE_TRIPPED)

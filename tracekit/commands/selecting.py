@@ -1,0 +1,62 @@
+"""Turn the shared selecting options into a Selection."""
+
+import re
+from typing import TYPE_CHECKING
+
+from tracekit.commands.options import By
+from tracekit.errors import WrongUsage
+from tracekit.units import parse_time
+
+if TYPE_CHECKING:
+    from tracekit.analysis.selection import Selection
+
+
+def selection(
+    by: By,
+    top: int | None,
+    sort: str,
+    kernel: str | None,
+    phase: str | None,
+    device: int | None,
+    stream: int | None,
+    begin: str | None,
+    finish: str | None,
+) -> "Selection":
+    """Check and convert; raises WrongUsage with what to write instead."""
+    from tracekit.analysis.selection import Selection
+
+    return Selection(
+        kernel=checked_pattern(kernel, "--kernel"),
+        phase=phase,
+        device=device,
+        stream=stream,
+        begin=_time(begin, "--from"),
+        finish=_time(finish, "--to"),
+        by=by.value,
+        sort=sort,
+        top=top,
+    )
+
+
+def checked_pattern(pattern: str | None, option: str) -> str | None:
+    """A regular expression that both Python and polars understand."""
+    if pattern is None:
+        return None
+    import polars as pl
+
+    try:
+        re.compile(pattern)
+        pl.Series([""]).str.contains(pattern)
+    except (re.error, pl.exceptions.ComputeError) as error:
+        reason = str(error).splitlines()[0]
+        raise WrongUsage(f"{option} {pattern!r} is not a regular expression ({reason})") from error
+    return pattern
+
+
+def _time(text: str | None, option: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise WrongUsage(f"{option}: {error}") from error
