@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 Ints = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int32]
 
 
 class Sweep(NamedTuple):
@@ -21,15 +22,17 @@ class Sweep(NamedTuple):
     """
 
     time: Ints
-    depth: Ints
+    depth: Positions
     length: Ints
-    first: Ints
-    last: Ints
+    first: Positions
+    last: Positions
 
     def elapsed(self, least: int) -> Ints:
         """Time with at least ``least`` intervals running, summed over all moments before each."""
         running = np.where(self.depth >= least, self.length, 0)
-        return np.concatenate([[0], np.cumsum(running)[:-1]]) if running.size else running
+        before = np.cumsum(running)
+        before -= running
+        return before
 
     def within(self, least: int) -> Ints:
         """For each interval, how long at least ``least`` intervals ran while it ran."""
@@ -42,10 +45,9 @@ class Sweep(NamedTuple):
 
     def by_depth(self) -> dict[int, int]:
         """Depth (1 and more) -> time at that depth, for depths that lasted."""
-        frame = pl.DataFrame({"depth": self.depth, "length": self.length})
-        frame = frame.filter((pl.col("depth") > 0) & (pl.col("length") > 0))
-        rows = frame.group_by("depth").agg(pl.col("length").sum()).sort("depth")
-        return dict(zip(rows["depth"], rows["length"], strict=True))
+        times = np.zeros(int(self.depth.max(initial=0)) + 1, np.int64)
+        np.add.at(times, self.depth, self.length)
+        return {depth: int(time) for depth, time in enumerate(times) if depth and time}
 
     def stretches(self, least: int) -> tuple[Ints, Ints]:
         """Maximal stretches with at least ``least`` running: the moments (indices) of their starts and ends."""
@@ -61,20 +63,24 @@ def sweep(start: Ints, end: Ints, group: Ints | None = None) -> Sweep:
     """
     count = start.size
     if count == 0:
-        empty = np.empty(0, np.int64)
-        return Sweep(empty, empty, empty, empty, empty)
-    shift = np.zeros(count, np.int64) if group is None else _side_by_side(start, end, group)
-    time = np.concatenate([start + shift, end + shift])
+        none, nowhere = np.empty(0, np.int64), np.empty(0, np.int32)
+        return Sweep(none, nowhere, none, nowhere, nowhere)
+    shift = None if group is None else _side_by_side(start, end, group)
+    time = np.concatenate([start, end] if shift is None else [start + shift, end + shift])
     order = np.argsort(time, kind="stable")
-    depth = np.cumsum(np.where(order < count, 1, -1))
     time = time[order]
-    final = np.concatenate([time[1:] != time[:-1], [True]])
-    moment = np.cumsum(final) - final
-    where = np.empty(2 * count, np.int64)
+    final = np.empty(2 * count, np.bool_)
+    final[-1] = True
+    np.not_equal(time[1:], time[:-1], out=final[:-1])
+    depth = np.cumsum(np.where(order < count, np.int8(1), np.int8(-1)), dtype=np.int32)[final]
+    moment = np.cumsum(final, dtype=np.int32)
+    moment -= final
+    where = np.empty(2 * count, np.int32)
     where[order] = moment
-    time, depth = time[final], depth[final]
+    del order, moment
+    time = time[final]
     length = np.diff(time, append=time[-1])
-    if group is not None:
+    if shift is not None:
         back = np.empty(time.size, np.int64)
         back[where[:count]] = shift
         back[where[count:]] = shift
@@ -99,11 +105,31 @@ def _side_by_side(start: Ints, end: Ints, group: Ints) -> Ints:
     return shift
 
 
-def overlapped_by_device(kernels: pl.DataFrame) -> pl.Series:
-    """For each kernel instance (``start``, ``end``, ``device``), how long others ran on its device (ns)."""
-    return pl.Series(
-        "overlapped", sweep(*arrays(kernels), group=device_groups(kernels)).within(2), dtype=pl.Int64
-    )
+def overlap_by_device(kernels: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
+    """How kernel instances (``start``, ``end``, ``device``) overlap on each device.
+
+    Returns, for each instance, how long others ran beside it (ns), and a frame ``device``, ``depth``,
+    ``time``: how long (ns) so many kernels ran at once.
+    """
+    overlapped = np.zeros(kernels.height, np.int64)
+    depths = [pl.DataFrame(schema=DEPTHS)]
+    devices = kernels["device"].unique().sort()
+    for device in devices:
+        of_device = kernels["device"] == device
+        mine = slice(None) if devices.len() == 1 else of_device.arg_true().to_numpy()
+        moments = sweep(*arrays(kernels if devices.len() == 1 else kernels.filter(of_device)))
+        overlapped[mine] = moments.within(2)
+        times = moments.by_depth()
+        depths.append(
+            pl.DataFrame(
+                {"device": [device] * len(times), "depth": list(times), "time": list(times.values())},
+                schema=DEPTHS,
+            )
+        )
+    return pl.Series("overlapped", overlapped), pl.concat(depths)
+
+
+DEPTHS = pl.Schema({"device": pl.Int32, "depth": pl.Int64, "time": pl.Int64})
 
 
 def arrays(intervals: pl.DataFrame) -> tuple[Ints, Ints]:

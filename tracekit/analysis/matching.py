@@ -36,7 +36,7 @@ def matched_labels(keys: list[pl.DataFrame], by: By = "launch") -> pl.DataFrame:
     shape = ["grid", "block", "cluster", "dynamic_smem"]
     labels = labels.with_columns(
         exact=pl.struct(name.alias("_name"), *shape).rank("dense"),
-        loose=pl.struct(normalised_name(name).alias("_name"), *shape).rank("dense"),
+        loose=pl.struct(normalised_name(pl.coalesce("name", name)).alias("_name"), *shape).rank("dense"),
     )
     traces, exact = pl.col("trace").n_unique(), pl.col("exact").n_unique()
     labels = labels.with_columns(unmatched=traces.over("exact") < len(keys))

@@ -16,7 +16,7 @@ _STREAM = ["process", "stream"]
 
 
 def device_overlaps(
-    kernels: pl.DataFrame, copies: pl.DataFrame, opaque_devices: set[int]
+    kernels: pl.DataFrame, copies: pl.DataFrame, depths: pl.DataFrame, opaque_devices: frozenset[int]
 ) -> list[DeviceOverlap]:
     """Device lines with the time at each depth, and what kind of overlap it was.
 
@@ -24,20 +24,22 @@ def device_overlaps(
     graph branches when two of them belong to one graph launch (whether an edge orders them is unknown
     without the graph's shape); else as same-stream overlap (programmatic dependent launch).
     """
-    lines = device_lines(kernels, copies, opaque_devices)
-    return [_with_kinds(line, kernels.filter(pl.col("device") == line.device)) for line in lines]
+    lines = device_lines(kernels, copies, depths, opaque_devices)
+    return [
+        _with_kinds(line, *(frame.filter(pl.col("device") == line.device) for frame in (kernels, depths)))
+        for line in lines
+    ]
 
 
-def _with_kinds(line: Device, kernels: pl.DataFrame) -> DeviceOverlap:
-    running = sweep(*arrays(kernels))
-    overlapped = running.total(2)
+def _with_kinds(line: Device, kernels: pl.DataFrame, depths: pl.DataFrame) -> DeviceOverlap:
+    overlapped = line.overlapped_ns or 0
     across = _streams_at_once(kernels)
     beside_branches = _length_of_union([across, _branches_at_once(kernels)])
     stream_overlap = _length_of_union([across])
     values = {name: getattr(line, name) for name in Device.__struct_fields__}
     return DeviceOverlap(
         **values,
-        depth_ns={str(depth): length for depth, length in running.by_depth().items()},
+        depth_ns={str(depth): time for depth, time in depths.select("depth", "time").iter_rows()},
         stream_overlap_ns=stream_overlap,
         graph_branch_overlap_ns=beside_branches - stream_overlap,
         same_stream_overlap_ns=overlapped - beside_branches,

@@ -7,6 +7,7 @@ import polars as pl
 from tracekit.analysis.kernels import By
 from tracekit.analysis.phases import OUTSIDE, Phases, find_phases
 from tracekit.errors import WrongUsage
+from tracekit.intervals import overlap_by_device
 from tracekit.trace.reader import Trace
 
 
@@ -25,6 +26,14 @@ class Selection(NamedTuple):
     top: int | None = None
 
 
+class Selected(NamedTuple):
+    """The kernels and copies asked for, and the kernels' time by depth (``device``, ``depth``, ``time``)."""
+
+    kernels: pl.DataFrame
+    copies: pl.DataFrame
+    depths: pl.DataFrame
+
+
 def phases_of(trace: Trace, pattern: str | None = None) -> Phases:
     """The phases of a trace."""
     return find_phases(
@@ -32,7 +41,7 @@ def phases_of(trace: Trace, pattern: str | None = None) -> Phases:
     )
 
 
-def select(trace: Trace, wanted: Selection) -> tuple[pl.DataFrame, pl.DataFrame]:
+def select(trace: Trace, wanted: Selection) -> Selected:
     """Kernels and copies in the phase, window and on the device asked for.
 
     Raises WrongUsage when there is no such phase, device or stream.
@@ -52,7 +61,9 @@ def select(trace: Trace, wanted: Selection) -> tuple[pl.DataFrame, pl.DataFrame]
         kernels, copies = (frame.filter(pl.col("start") >= wanted.begin) for frame in (kernels, copies))
     if wanted.finish is not None:
         kernels, copies = (frame.filter(pl.col("start") < wanted.finish) for frame in (kernels, copies))
-    return kernels, copies
+    if kernels.height == trace.kernels.height:
+        return Selected(kernels, copies, trace.depths)
+    return Selected(kernels, copies, overlap_by_device(kernels)[1])
 
 
 def _in_phase(trace: Trace, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:

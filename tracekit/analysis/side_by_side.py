@@ -45,11 +45,12 @@ def overlaps_of(trace: Trace, baseline: Trace | None, wanted: Selection) -> Over
             *sources,
         ]
     solo = first_known(*sources)
-    kernels, copies = select(trace, wanted)
+    selected = select(trace, wanted)
+    kernels = selected.kernels
     group = group_of_instances(kernels, own)
     pairs = kernel_pairs(kernels, group, solo)
     episodes = find_episodes(kernels, group, solo, kernels["device"].to_numpy().astype(np.int64))
-    devices = device_overlaps(kernels, copies, trust.opaque_devices)
+    devices = device_overlaps(*selected, trust.opaque_devices)
     if trust.sums_withheld:
         devices = [
             msgspec.structs.replace(line, idle_ns=None, overlapped_ns=None, gaps=None) for line in devices

@@ -10,7 +10,7 @@ from tracekit.analysis.devices import device_lines
 from tracekit.analysis.kernels import base_name_matches, summarise
 from tracekit.analysis.results import Device, KernelSummary, Summary
 from tracekit.analysis.rows import kernel_of, number
-from tracekit.analysis.selection import Selection, select
+from tracekit.analysis.selection import Selected, Selection, select
 from tracekit.analysis.trust import Trust, examine
 from tracekit.trace.reader import Trace
 
@@ -29,7 +29,8 @@ SORTS = {
 def summarise_trace(trace: Trace, wanted: Selection) -> Summary:
     """Answer of ``tracekit summary``."""
     trust = examine(trace)
-    kernels, copies = select(trace, wanted)
+    selected = select(trace, wanted)
+    kernels = selected.kernels
     table = summarise(kernels, trace.kernel_keys, wanted.by)
     whole = int(table["total_ns"].sum())
     if wanted.kernel is not None:
@@ -45,7 +46,7 @@ def summarise_trace(trace: Trace, wanted: Selection) -> Summary:
         warnings=trust.warnings,
         by=wanted.by,
         kernels=[_kernel_row(row, whole, trust) for row in rows.iter_rows(named=True)],
-        devices=_devices(kernels, copies, trust),
+        devices=_devices(selected, trust),
         recording=trust.recording,
     )
 
@@ -57,8 +58,8 @@ def _ordered(table: pl.DataFrame, sort: str) -> pl.DataFrame:
     return table.sort([column, "group"], descending=[True, False])
 
 
-def _devices(kernels: pl.DataFrame, copies: pl.DataFrame, trust: Trust) -> list[Device]:
-    lines = device_lines(kernels, copies, trust.opaque_devices)
+def _devices(selected: Selected, trust: Trust) -> list[Device]:
+    lines = device_lines(*selected, trust.opaque_devices)
     if not trust.sums_withheld:
         return lines
     return [msgspec.structs.replace(line, idle_ns=None, overlapped_ns=None, gaps=None) for line in lines]

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import msgspec
+import numpy as np
 import polars as pl
 
 from tracekit.analysis.results import Granularity, Recording, TraceLine, Warn
@@ -16,13 +18,13 @@ COVERAGE_LIMIT = 0.99
 RECORD_NODES = "record again with: nsys profile --cuda-graph-trace=node"
 
 
-class Trust(NamedTuple):
+class Trust(msgspec.Struct, frozen=True):
     """What one trace can answer."""
 
     line: TraceLine
     recording: Recording
     warnings: list[Warn]
-    opaque_devices: set[int]
+    opaque_devices: frozenset[int]
 
     @property
     def ranking_withheld(self) -> bool:
@@ -42,7 +44,13 @@ class _Finding(NamedTuple):
 
 
 def examine(trace: Trace) -> Trust:
-    """Look at what a trace holds and what it must not be asked."""
+    """Look at what a trace holds and what it must not be asked; kept with the trace's frames."""
+    trust = trace.kept("trust", Trust, lambda: _examine(trace))
+    line = msgspec.structs.replace(trust.line, path=trace.label)
+    return msgspec.structs.replace(trust, line=line)
+
+
+def _examine(trace: Trace) -> Trust:
     kernels, executions = trace.kernels, trace.graph_executions
     launches = _launches(trace.calls)
     granularity = _granularity(trace, launches)
@@ -75,7 +83,7 @@ def examine(trace: Trace) -> Trust:
             withheld=[*opaque.withheld, *coverage.withheld],
         ),
         warnings=warnings,
-        opaque_devices=set(executions["device"].unique()),
+        opaque_devices=frozenset(executions["device"].unique()),
     )
 
 
@@ -229,17 +237,28 @@ def _row_warnings(trace: Trace, invalid: dict[str, int]) -> list[Warn]:
 
 
 def early_kernels(kernels: pl.DataFrame, calls: pl.DataFrame) -> int:
-    """Kernels that start before the launch call of the same process and correlation id."""
-    first = calls.drop_nulls("correlation").group_by("process", "correlation").agg(call=pl.col("start").min())
-    joined = kernels.select("process", "correlation", "start").join(first, on=["process", "correlation"])
-    return int((joined["start"] < joined["call"]).sum())
+    """Kernels that start before every call of their process and correlation id."""
+    early = 0
+    for process in kernels["process"].drop_nulls().unique():
+        called = calls.filter(pl.col("process") == process).select("correlation", "start").drop_nulls()
+        called = called.sort("correlation", "start")
+        launched = kernels.filter(pl.col("process") == process).select("correlation", "start").drop_nulls()
+        ids, wanted = called["correlation"].to_numpy(), launched["correlation"].to_numpy()
+        # The first of equal ids is the earliest call.
+        place = np.searchsorted(ids, wanted)
+        found = np.flatnonzero(place < ids.size)
+        found = found[ids[place[found]] == wanted[found]]
+        early += int((launched["start"].to_numpy()[found] < called["start"].to_numpy()[place[found]]).sum())
+    return early
 
 
 def _inside_predecessor(kernels: pl.DataFrame) -> int:
     """Kernels outside of graphs that start before the one before them on their stream has ended."""
     rows = kernels.filter((pl.col("overlapped") > 0) & pl.col("graph_node").is_null())
-    before = pl.col("end").shift(1).over("device", "process", "stream")
-    return int(rows.sort("start", "end").select((pl.col("start") < before).sum()).item())
+    streams = rows.select("start", "end", "device", "process", "stream").partition_by(
+        "device", "process", "stream"
+    )
+    return sum(int((stream["start"] < stream["end"].shift(1)).sum()) for stream in streams)
 
 
 def _merged_processes(kernels: pl.DataFrame) -> list[Warn]:

@@ -63,7 +63,9 @@ def _rendered(
         case Format.table:
             from tracekit.report import table
 
-            return table.render(view(answer), terminal=to_terminal, width=shutil.get_terminal_size().columns)
+            return table.render(
+                view(answer), width=shutil.get_terminal_size().columns if to_terminal else None
+            )
 
 
 def _put(path: Path, text: str) -> None:

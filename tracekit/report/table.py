@@ -1,62 +1,55 @@
 """Aligned tables for a terminal or a pipe; colour only on a terminal."""
 
-import io
 from collections.abc import Iterator
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
+import click
+from tabulate import tabulate
 
 from tracekit.report.document import Document, Section
 
-PIPE_WIDTH = 4096
-"""Nothing is cut where no terminal sets a width."""
+NARROWEST_NAME = 16
+"""First columns are cut down to this many characters where a terminal is too narrow."""
 
 
-def render(document: Document, *, terminal: bool, width: int | None = None) -> str:
-    """The document as text; ``terminal`` allows colour and fits tables into ``width`` columns."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        force_terminal=terminal,
-        width=width if terminal and width else PIPE_WIDTH,
-        highlight=False,
-        no_color=None if terminal else True,
-        legacy_windows=False,
-    )
-    console.print(Text(document.title, style="bold"), soft_wrap=True)
-    for section in document.sections:
-        console.print()
-        for part in _parts(section):
-            console.print(part, soft_wrap=not isinstance(part, Table))
+def render(document: Document, *, width: int | None = None) -> str:
+    """The document as text. With a ``width``, that of a terminal, with colour and cut to fit."""
+    lines = [document.title, *(line for section in document.sections for line in _section(section, width))]
     if document.warnings:
-        console.print()
-        for warning in document.warnings:
-            console.print(f"[yellow]warning:[/] {escape(warning)}", soft_wrap=True)
-    return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+        lines += ["", *(f"warning: {warning}" for warning in document.warnings)]
+    if width is not None:
+        lines = [
+            click.style("warning:", fg="yellow") + line[8:] if line.startswith("warning: ") else line
+            for line in lines
+        ]
+        lines[0] = click.style(lines[0], bold=True)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _parts(section: Section) -> Iterator[Text | Table]:
+def _section(section: Section, width: int | None) -> Iterator[str]:
+    yield ""
     if section.title:
-        yield Text(section.title, style="bold cyan")
+        yield section.title if width is None else click.style(section.title, fg="cyan", bold=True)
     if section.rows:
-        yield _table(section)
-    for note in section.notes:
-        yield Text(note)
+        yield from _table(section, width)
+    yield from section.notes
 
 
-def _table(section: Section) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for i, name in enumerate(section.columns):
-        text = i < section.text_columns
-        table.add_column(
-            Text(name),
-            justify="left" if text else "right",
-            overflow="ellipsis" if text else "fold",
-            no_wrap=True,
-            min_width=16 if i == 0 and text else None,
-        )
-    for row in section.rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+def _table(section: Section, width: int | None) -> list[str]:
+    text = _text(section, section.rows)
+    excess = 0 if width is None else len(text[0]) - width
+    if excess > 0:
+        longest = max(len(row[0]) for row in section.rows)
+        room = max(NARROWEST_NAME, longest - excess)
+        text = _text(section, [[_cut(row[0], room), *row[1:]] for row in section.rows])
+    return text
+
+
+def _text(section: Section, rows: list[list[str]]) -> list[str]:
+    sides = ["left" if i < section.text_columns else "right" for i in range(len(section.columns))]
+    return tabulate(
+        rows, headers=section.columns, tablefmt="plain", colalign=sides, disable_numparse=True
+    ).splitlines()
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 1]}\u2026"

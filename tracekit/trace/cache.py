@@ -1,6 +1,6 @@
 """Frames read once, kept as Parquet in the user's cache folder, never beside the user's file.
 
-An entry belongs to one state of one file: path, size, times, inode and SQLite's change counter. Files are
+An entry belongs to one version of tracekit and one state of one file: path, size, times, inode and SQLite's change counter. Files are
 put in place whole (written aside, then renamed), so several processes may share the folder.
 """
 
@@ -17,8 +17,7 @@ from typing import TypeVar
 import msgspec
 import polars as pl
 
-LAYOUT = "1"
-"""Part of every key: entries of another layout are never read."""
+from tracekit import __version__
 
 SIZE_LIMIT = 4 << 30
 """Bytes kept; the entries unused for longest go first."""
@@ -51,8 +50,16 @@ def file_identity(path: Path) -> str | None:
             header = file.read(100)
     except OSError:
         return None
-    parts = (path.resolve(), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, header[24:28])
-    return hashlib.sha256(repr((LAYOUT, *parts)).encode()).hexdigest()[:32]
+    parts = (
+        __version__,
+        path.resolve(),
+        state.st_size,
+        state.st_mtime_ns,
+        state.st_ctime_ns,
+        state.st_ino,
+        header[24:28],
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 class FrameCache:
@@ -84,16 +91,17 @@ class FrameCache:
                 self._save(frames)
         return frames
 
-    def value(self, name: str, kind: type[T], build: Callable[[], T]) -> T:
+    def value(self, name: str, kind: type[T], build: Callable[[], tuple[T, bool]]) -> T:
         """The same for one value, kept as JSON."""
         if self._folder is None:
-            return build()
+            return build()[0]
         file = self._folder / f"{name}.json"
         with contextlib.suppress(OSError, msgspec.MsgspecError):
             return msgspec.json.decode(file.read_bytes(), type=kind)
-        value = build()
-        with contextlib.suppress(OSError):
-            self._put(file, lambda aside: aside.write_bytes(msgspec.json.encode(value)))
+        value, keep = build()
+        if keep:
+            with contextlib.suppress(OSError):
+                self._put(file, lambda aside: aside.write_bytes(msgspec.json.encode(value)))
         return value
 
     def _load(self, names: tuple[str, ...]) -> Frames | None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import polars as pl
 
-from tracekit.intervals import overlapped_by_device
+from tracekit.intervals import overlap_by_device
 from tracekit.trace import schema
 from tracekit.trace.cache import FrameCache
 from tracekit.trace.calls import roles_by_string
@@ -18,6 +18,8 @@ from tracekit.trace.keys import number_keys
 from tracekit.trace.ranges import closed_ranges
 from tracekit.trace.tables import Export
 from tracekit.trace.validity import believable
+
+T = TypeVar("T")
 
 
 class Trace:
@@ -44,7 +46,11 @@ class Trace:
     @cached_property
     def facts(self) -> Facts:
         """Versions, GPUs, recording options and row counts."""
-        return self._cache.value("facts", Facts, lambda: read_facts(self.export))
+        return self.kept("facts", Facts, lambda: read_facts(self.export))
+
+    def kept(self, name: str, kind: type[T], build: Callable[[], T]) -> T:
+        """A value worked out from this trace, kept with its frames under ``name``."""
+        return self._cache.value(name, kind, lambda: (build(), not self.unreadable.total()))
 
     @cached_property
     def strings(self) -> pl.DataFrame:
@@ -64,7 +70,7 @@ class Trace:
 
     @cached_property
     def _kernel_frames(self) -> dict[str, pl.DataFrame]:
-        return self._frames(("kernels", "kernel_keys", "unbelievable"), self._read_kernels)
+        return self._frames(("kernels", "kernel_keys", "depths", "unbelievable"), self._read_kernels)
 
     @property
     def kernels(self) -> pl.DataFrame:
@@ -75,6 +81,11 @@ class Trace:
     def kernel_keys(self) -> pl.DataFrame:
         """Names and launch configurations: schema.KERNEL_KEYS."""
         return self._kernel_frames["kernel_keys"]
+
+    @property
+    def depths(self) -> pl.DataFrame:
+        """How long (``time``, ns) so many kernels (``depth``) ran at once on each ``device``."""
+        return self._kernel_frames["depths"]
 
     @property
     def unbelievable(self) -> dict[str, int]:
@@ -89,8 +100,8 @@ class Trace:
         rows = self.export.read(schema.KERNEL_TABLE, columns).rename(
             {source: column for column, source in schema.KERNEL_COLUMNS.items()}
         )
-        rows, reasons = believable(rows, self._launched_before_zero)
         rows, keys = number_keys(rows, self.strings)
+        rows, reasons = believable(rows, self._launched_before_zero)
         rows = (
             rows.with_columns(
                 pl.col("device").fill_null(0).cast(pl.Int32),
@@ -100,11 +111,12 @@ class Trace:
             .pipe(self._fill_sole_process)
             .sort("start", "end")
         )
-        rows = rows.with_columns(overlapped=overlapped_by_device(rows))
+        overlapped, depths = overlap_by_device(rows)
+        rows = rows.with_columns(overlapped)
         left_out = pl.DataFrame(
             list(reasons.items()), schema={"reason": pl.String, "count": pl.Int64}, orient="row"
         )
-        return rows.select(list(schema.KERNELS)).cast(schema.KERNELS), keys, left_out
+        return rows.select(list(schema.KERNELS)).cast(schema.KERNELS), keys, depths, left_out
 
     def _launched_before_zero(self) -> pl.DataFrame:
         """Correlation ids of API calls made at or before the clock's zero, for kernels that start there."""

@@ -19,26 +19,23 @@ def believable(
     (``launched_before_zero``: a frame of ``correlation``) is recorded at or before zero.
     Returns the believable rows and reason -> count for the others.
     """
+    start, end = pl.col("start"), pl.col("end")
+    zero_start = start == 0
+    if rows.select((zero_start & (end > 0)).any()).item():
+        launched = launched_before_zero()["correlation"].implode()
+        zero_start &= ~((end > 0) & pl.col("correlation").is_in(launched).fill_null(False))
     reason = (
-        pl.when(pl.col("start").is_null() | pl.col("end").is_null())
+        pl.when(start.is_null() | end.is_null())
         .then(pl.lit("no time"))
-        .when((pl.col("start") == 0) & ~pl.col("_real_zero"))
+        .when(zero_start)
         .then(pl.lit("zero start"))
-        .when(pl.col("end") < pl.col("start"))
+        .when(end < start)
         .then(pl.lit("negative duration"))
-        .when((pl.col("start").abs() > LONGEST) | (pl.col("end").abs() > LONGEST))
+        .when((start.abs() > LONGEST) | (end.abs() > LONGEST))
         .then(pl.lit("time out of range"))
     )
-    starts_at_zero = pl.col("start") == 0
-    if rows.select((starts_at_zero & (pl.col("end") > 0)).any()).item():
-        launched = launched_before_zero()["correlation"]
-        rows = rows.with_columns(
-            _real_zero=starts_at_zero & (pl.col("end") > 0) & pl.col("correlation").is_in(launched.implode())
-        )
-    else:
-        rows = rows.with_columns(_real_zero=pl.lit(False))
-    rows = rows.with_columns(_reason=reason)
-    counts = rows.filter(pl.col("_reason").is_not_null()).group_by("_reason").len()
-    found = dict(zip(counts["_reason"], counts["len"], strict=True))
-    kept = rows.filter(pl.col("_reason").is_null()).drop("_reason", "_real_zero")
-    return kept, {reason: found[reason] for reason in REASONS if reason in found}
+    found = rows.select(reason=reason)["reason"]
+    if found.null_count() == rows.height:
+        return rows, {}
+    counts = dict(found.drop_nulls().value_counts().iter_rows())
+    return rows.filter(found.is_null()), {each: counts[each] for each in REASONS if each in counts}
