@@ -1,19 +1,16 @@
 """Answer of ``tracekit diff``: every arm against the first, phase by phase and kernel by kernel."""
 
-import re
-
 import numpy as np
 
 import tracekit
 from tracekit.analysis.arms import LETTERS, Arm, build_arms
+from tracekit.analysis.gate import tripped
 from tracekit.analysis.kernel_diff import compare_kernels
 from tracekit.analysis.phase_diff import PhasePair, Side, measure_phases, pair_of, phase_names
-from tracekit.analysis.phases import OUTSIDE
-from tracekit.analysis.results import Diff, Number, Phase, Verdict, Warn
+from tracekit.analysis.results import OUTSIDE, Diff, Number, Phase, Verdict, Warn
 from tracekit.analysis.rows import number
 from tracekit.analysis.statistics import ratio_of_medians, status
 from tracekit.analysis.verdict import overall, verdict_of, winner_of
-from tracekit.errors import WrongUsage
 from tracekit.frameworks import Framework, detect
 from tracekit.trace.reader import Trace
 from tracekit.units import percent
@@ -189,35 +186,3 @@ def _warnings(arms: list[Arm], phases: list[Phase]) -> list[Warn]:
             message = f"{arm.letter}: {percent(time / whole)} of kernel time is outside of any phase"
             warnings.append(Warn("outside_phases", message, 0))
     return warnings
-
-
-_GATE = re.compile(r"(slower|faster)\s*>\s*(\d+(?:\.\d+)?)\s*%|undecided")
-
-
-def check_gate(condition: str) -> str:
-    """A condition is ``slower>5%``, ``faster>5%`` or ``undecided``. Raises WrongUsage."""
-    if not _GATE.fullmatch(condition.strip()):
-        raise WrongUsage(
-            f"--fail-on {condition!r} is not understood: write 'slower>5%', 'faster>5%' or 'undecided'"
-        )
-    return condition.strip()
-
-
-def tripped(phases: list[Phase], conditions: list[str]) -> str | None:
-    """The first condition that came true, and where. Only decided phases count as slower or faster."""
-    for condition in conditions:
-        found = _GATE.fullmatch(condition)
-        assert found is not None
-        for row in phases:
-            if row.name == OUTSIDE:
-                continue
-            where = f"{condition}: phase {row.name}, arm {row.arm}"
-            if found[1] is None:
-                if row.verdict.winner == "undecided":
-                    return where
-            elif row.ratio is not None and row.verdict.winner in ("a", "b"):
-                limit = float(found[2]) / 100
-                change = row.ratio - 1 if found[1] == "slower" else 1 / row.ratio - 1
-                if change > limit:
-                    return f"{where} ({row.ratio:.3f}x)"
-    return None

@@ -4,7 +4,7 @@ import polars as pl
 
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.phase_diff import GAIN_COVERAGE, PARTS, PhasePair, Side
-from tracekit.analysis.phases import ALL
+from tracekit.analysis.results import ALL
 from tracekit.units import duration, percent
 
 WORTH_SAYING = 0.1

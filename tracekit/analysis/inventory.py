@@ -4,8 +4,8 @@ import polars as pl
 
 import tracekit
 from tracekit.analysis.kernels import DURATION
-from tracekit.analysis.phases import OUTSIDE, find_phases
-from tracekit.analysis.results import FoundPhase, Info, InfoProcess
+from tracekit.analysis.phases import find_phases
+from tracekit.analysis.results import OUTSIDE, FoundPhase, Info, InfoProcess
 from tracekit.analysis.trust import examine
 from tracekit.trace.reader import Trace
 

@@ -7,8 +7,7 @@ import polars as pl
 
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.kernels import DURATION, LABELS, durations_by
-from tracekit.analysis.phases import OUTSIDE
-from tracekit.analysis.results import KernelComparison, KernelOnOneSide
+from tracekit.analysis.results import OUTSIDE, KernelComparison, KernelOnOneSide
 from tracekit.analysis.rows import kernel_of, number
 from tracekit.analysis.statistics import (
     FEWEST,

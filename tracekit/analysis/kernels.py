@@ -1,10 +1,8 @@
 """Durations by kernel: what ran, how often, how long."""
 
-from typing import Literal
-
 import polars as pl
 
-By = Literal["launch", "name", "short"]
+from tracekit.analysis.wanted import By
 
 ALONE_FRACTION = 0.01
 """An instance counts as running alone while others overlap at most this share of it."""

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from tracekit.analysis.kernels import LABELS, By, label_groups
+from tracekit.analysis.kernels import LABELS, label_groups
+from tracekit.analysis.wanted import By
 
 _JIT_TAILS = (
     (r"_?\d{12,}", "_#"),

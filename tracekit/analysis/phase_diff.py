@@ -8,7 +8,7 @@ import polars as pl
 
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.kernels import DURATION
-from tracekit.analysis.phases import ALL, OUTSIDE
+from tracekit.analysis.results import ALL, OUTSIDE
 from tracekit.analysis.statistics import Floats, Interval, ratio_of_medians
 
 PERIOD, ISOLATED, SPAN = (

@@ -6,13 +6,11 @@ from typing import NamedTuple
 import polars as pl
 
 from tracekit.analysis.kernels import DURATION
+from tracekit.analysis.results import ALL
 from tracekit.frameworks import FRAMEWORK_RANGES, LIBRARY_DOMAINS
 
 DOMAIN = "tracekit"
 """Ranges in this NVTX domain are phases before any others."""
-
-ALL, OUTSIDE = "(all)", "(outside)"
-"""The one phase of a trace without ranges; the work that no range holds."""
 
 MOST_PHASES = 50
 """Phases kept, by GPU time; work of the others is outside."""

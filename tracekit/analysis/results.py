@@ -14,6 +14,10 @@ Status = Literal["slower", "faster", "same", "undecided"]
 Granularity = Literal["node", "graph", "none", "unknown"]
 
 
+ALL, OUTSIDE = "(all)", "(outside)"
+"""The one phase of a trace without ranges; the work that no range holds."""
+
+
 class Warn(msgspec.Struct, frozen=True):
     """Something the reader of the figures has to know; ``count`` is how many rows or cases it concerns."""
 

@@ -1,29 +1,15 @@
-"""Which part of a trace is asked about."""
+"""The part of a trace that is asked about."""
 
 from typing import NamedTuple
 
 import polars as pl
 
-from tracekit.analysis.kernels import By
-from tracekit.analysis.phases import OUTSIDE, Phases, find_phases
+from tracekit.analysis.phases import Phases, find_phases
+from tracekit.analysis.results import OUTSIDE
+from tracekit.analysis.wanted import Selection
 from tracekit.errors import WrongUsage
 from tracekit.intervals import overlap_by_device
 from tracekit.trace.reader import Trace
-
-
-class Selection(NamedTuple):
-    """Which part of a trace is asked about. Times are ns on the trace's clock: kernels that start in
-    [``begin``, ``finish``)."""
-
-    kernel: str | None = None
-    phase: str | None = None
-    device: int | None = None
-    stream: int | None = None
-    begin: int | None = None
-    finish: int | None = None
-    by: By = "launch"
-    sort: str = "total"
-    top: int | None = None
 
 
 class Selected(NamedTuple):

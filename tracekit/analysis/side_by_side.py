@@ -11,9 +11,10 @@ from tracekit.analysis.matching import matched_labels
 from tracekit.analysis.overlap import device_overlaps, kernel_pairs, stream_lines, stream_pairs
 from tracekit.analysis.results import Granularity, Kernel, KernelPair, Overlap
 from tracekit.analysis.rows import kernel_of
-from tracekit.analysis.selection import Selection, select
+from tracekit.analysis.selection import select
 from tracekit.analysis.solo import alone, by_name, first_known
 from tracekit.analysis.trust import examine
+from tracekit.analysis.wanted import Selection
 from tracekit.trace.reader import Trace
 
 TRACED_BY: dict[Granularity, str] = {

@@ -10,8 +10,9 @@ from tracekit.analysis.devices import device_lines
 from tracekit.analysis.kernels import base_name_matches, summarise
 from tracekit.analysis.results import Device, KernelSummary, Summary
 from tracekit.analysis.rows import kernel_of, number
-from tracekit.analysis.selection import Selected, Selection, select
+from tracekit.analysis.selection import Selected, select
 from tracekit.analysis.trust import Trust, examine
+from tracekit.analysis.wanted import Selection
 from tracekit.trace.reader import Trace
 
 SORTS = {

@@ -236,29 +236,34 @@ def _row_warnings(trace: Trace, invalid: dict[str, int]) -> list[Warn]:
     return warnings
 
 
+_CALL_KEY = ["process", "correlation", "start"]
+
+
 def early_kernels(kernels: pl.DataFrame, calls: pl.DataFrame) -> int:
     """Kernels that start before every call of their process and correlation id."""
-    early = 0
-    for process in kernels["process"].drop_nulls().unique():
-        called = calls.filter(pl.col("process") == process).select("correlation", "start").drop_nulls()
-        called = called.sort("correlation", "start")
-        launched = kernels.filter(pl.col("process") == process).select("correlation", "start").drop_nulls()
-        ids, wanted = called["correlation"].to_numpy(), launched["correlation"].to_numpy()
-        # The first of equal ids is the earliest call.
-        place = np.searchsorted(ids, wanted)
-        found = np.flatnonzero(place < ids.size)
-        found = found[ids[place[found]] == wanted[found]]
-        early += int((launched["start"].to_numpy()[found] < called["start"].to_numpy()[place[found]]).sum())
-    return early
+    return sum(
+        _early(*(frame.select(_CALL_KEY).filter(pl.col("process") == process) for frame in (kernels, calls)))
+        for process in kernels["process"].drop_nulls().unique()
+    )
+
+
+def _early(kernels: pl.DataFrame, calls: pl.DataFrame) -> int:
+    """The same within one process, by a search over its sorted correlation ids."""
+    called = calls.select("correlation", "start").drop_nulls().sort("correlation", "start")
+    launched = kernels.select("correlation", "start").drop_nulls()
+    ids, wanted = called["correlation"].to_numpy(), launched["correlation"].to_numpy()
+    # The first of equal ids is the earliest call.
+    place = np.searchsorted(ids, wanted)
+    found = np.flatnonzero(place < ids.size)
+    found = found[ids[place[found]] == wanted[found]]
+    return int((launched["start"].to_numpy()[found] < called["start"].to_numpy()[place[found]]).sum())
 
 
 def _inside_predecessor(kernels: pl.DataFrame) -> int:
     """Kernels outside of graphs that start before the one before them on their stream has ended."""
     rows = kernels.filter((pl.col("overlapped") > 0) & pl.col("graph_node").is_null())
-    streams = rows.select("start", "end", "device", "process", "stream").partition_by(
-        "device", "process", "stream"
-    )
-    return sum(int((stream["start"] < stream["end"].shift(1)).sum()) for stream in streams)
+    before = pl.col("end").shift(1).over("device", "process", "stream")
+    return int(rows.select((pl.col("start") < before).sum()).item())
 
 
 def _merged_processes(kernels: pl.DataFrame) -> list[Warn]:

@@ -5,8 +5,7 @@ from typing import Literal
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.explain import explain, slower_kernels
 from tracekit.analysis.phase_diff import PhasePair
-from tracekit.analysis.phases import ALL, OUTSIDE
-from tracekit.analysis.results import Verdict
+from tracekit.analysis.results import ALL, OUTSIDE, Verdict
 from tracekit.analysis.statistics import FEWEST, MARGIN, status
 from tracekit.frameworks import Framework
 from tracekit.units import duration

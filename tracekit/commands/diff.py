@@ -5,9 +5,13 @@ from typing import Annotated
 
 import typer
 
+from tracekit.analysis.gate import check_gate
+from tracekit.analysis.results import Diff
 from tracekit.commands import options, output
+from tracekit.commands.remembering import remembered
 from tracekit.commands.selecting import checked_pattern
 from tracekit.errors import GATE_TRIPPED, WrongUsage
+from tracekit.report.views.diff import document
 
 
 def diff(
@@ -41,16 +45,19 @@ def diff(
     if len(traces) < 2:
         raise WrongUsage("diff needs two or more traces: tracekit diff GRAPHS-ON.sqlite GRAPHS-OFF.sqlite")
     pattern = checked_pattern(phase, "--phase")
-    with ExitStack() as opened:
-        with output.progress(f"comparing {', '.join(traces)}"):
-            from tracekit.analysis.diff import check_gate, compare
-            from tracekit.report.views.diff import document
-            from tracekit.trace.source import open_trace
+    gate = [check_gate(condition) for condition in fail_on or []]
 
-            gate = [check_gate(condition) for condition in fail_on or []]
-            inputs = [opened.enter_context(open_trace(each, cached=not no_cache)) for each in traces]
-            answer = compare(inputs, pattern, warm_up, gate)
-        output.write_answer(answer, document, form, path)
+    def compute() -> Diff:
+        from tracekit.analysis.diff import compare
+        from tracekit.trace.source import open_trace
+
+        with ExitStack() as stack:
+            opened = [stack.enter_context(open_trace(each, cached=not no_cache)) for each in traces]
+            return compare(opened, pattern, warm_up, gate)
+
+    with output.progress(f"comparing {', '.join(traces)}"):
+        answer = remembered(Diff, (pattern, warm_up, gate), traces, compute, cached=not no_cache)
+    output.write_answer(answer, document, form, path)
     if answer.gate:
         typer.echo(f"tracekit: gate tripped by {answer.gate}", err=True)
         raise typer.Exit(GATE_TRIPPED)

@@ -1,7 +1,10 @@
 """``tracekit info``."""
 
+from tracekit.analysis.results import Info
 from tracekit.commands import options, output
+from tracekit.commands.remembering import remembered
 from tracekit.commands.selecting import checked_pattern
+from tracekit.report.views.info import document
 
 
 def info(
@@ -18,11 +21,14 @@ def info(
     """
     output.check_output(path, force)
     pattern = checked_pattern(phase, "--phase")
-    with output.progress(f"reading {trace}"):
+
+    def compute() -> Info:
         from tracekit.analysis.inventory import inventory
-        from tracekit.report.views.info import document
         from tracekit.trace.source import open_trace
 
         with open_trace(trace, cached=not no_cache) as opened:
-            answer = inventory(opened, pattern)
+            return inventory(opened, pattern)
+
+    with output.progress(f"reading {trace}"):
+        answer = remembered(Info, pattern, [trace], compute, cached=not no_cache)
     output.write_answer(answer, document, form, path)

@@ -5,8 +5,11 @@ from typing import Annotated
 
 import typer
 
+from tracekit.analysis.results import Overlap
 from tracekit.commands import options, output
+from tracekit.commands.remembering import remembered
 from tracekit.commands.selecting import selection
+from tracekit.report.views.overlap import document
 
 
 def overlap(
@@ -37,12 +40,16 @@ def overlap(
     """
     output.check_output(path, force)
     wanted = selection(by, top, "total", kernel, phase, device, stream, begin, finish)
-    with output.progress(f"reading {trace}"), ExitStack() as opened:
+    traces = [trace] if baseline is None else [trace, baseline]
+
+    def compute() -> Overlap:
         from tracekit.analysis.side_by_side import overlaps_of
-        from tracekit.report.views.overlap import document
         from tracekit.trace.source import open_trace
 
-        main = opened.enter_context(open_trace(trace, cached=not no_cache))
-        other = opened.enter_context(open_trace(baseline, cached=not no_cache)) if baseline else None
-        answer = overlaps_of(main, other, wanted)
+        with ExitStack() as stack:
+            opened = [stack.enter_context(open_trace(each, cached=not no_cache)) for each in traces]
+            return overlaps_of(opened[0], opened[1] if baseline else None, wanted)
+
+    with output.progress(f"reading {trace}"):
+        answer = remembered(Overlap, wanted, traces, compute, cached=not no_cache)
     output.write_answer(answer, document, form, path)

@@ -1,14 +1,11 @@
 """Turn the shared selecting options into a Selection."""
 
 import re
-from typing import TYPE_CHECKING
 
+from tracekit.analysis.wanted import Selection
 from tracekit.commands.options import By
 from tracekit.errors import WrongUsage
 from tracekit.units import parse_time
-
-if TYPE_CHECKING:
-    from tracekit.analysis.selection import Selection
 
 
 def selection(
@@ -21,10 +18,8 @@ def selection(
     stream: int | None,
     begin: str | None,
     finish: str | None,
-) -> "Selection":
+) -> Selection:
     """Check and convert; raises WrongUsage with what to write instead."""
-    from tracekit.analysis.selection import Selection
-
     return Selection(
         kernel=checked_pattern(kernel, "--kernel"),
         phase=phase,

@@ -5,8 +5,11 @@ from typing import Annotated
 
 import typer
 
+from tracekit.analysis.results import Summary
 from tracekit.commands import options, output
+from tracekit.commands.remembering import remembered
 from tracekit.commands.selecting import selection
+from tracekit.report.views.summary import document
 
 
 class Sort(Enum):
@@ -44,11 +47,14 @@ def summary(
     """
     output.check_output(path, force)
     wanted = selection(by, top, sort.value, kernel, phase, device, stream, begin, finish)
-    with output.progress(f"reading {trace}"):
+
+    def compute() -> Summary:
         from tracekit.analysis.summary import summarise_trace
-        from tracekit.report.views.summary import document
         from tracekit.trace.source import open_trace
 
         with open_trace(trace, cached=not no_cache) as opened:
-            answer = summarise_trace(opened, wanted)
+            return summarise_trace(opened, wanted)
+
+    with output.progress(f"reading {trace}"):
+        answer = remembered(Summary, wanted, [trace], compute, cached=not no_cache)
     output.write_answer(answer, document, form, path)

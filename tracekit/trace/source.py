@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tracekit.capture.nsys import export_report
 from tracekit.errors import UnusableInput
-from tracekit.trace.cache import FrameCache, cache_folder, file_identity
+from tracekit.trace.cache import FrameCache
+from tracekit.trace.identity import cache_folder, file_identity
 from tracekit.trace.parquet_folder import ParquetFolder
 from tracekit.trace.reader import Trace
 from tracekit.trace.sqlite_file import SqliteFile

@@ -1,0 +1,20 @@
+"""Which part of a trace is asked about."""
+
+from typing import Literal, NamedTuple
+
+By = Literal["launch", "name", "short"]
+
+
+class Selection(NamedTuple):
+    """Which part of a trace is asked about. Times are ns on the trace's clock: kernels that start in
+    [``begin``, ``finish``)."""
+
+    kernel: str | None = None
+    phase: str | None = None
+    device: int | None = None
+    stream: int | None = None
+    begin: int | None = None
+    finish: int | None = None
+    by: By = "launch"
+    sort: str = "total"
+    top: int | None = None
