@@ -132,6 +132,12 @@ def overlap_by_device(kernels: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
 DEPTHS = pl.Schema({"device": pl.Int32, "depth": pl.Int64, "time": pl.Int64})
 
 
+def distinct(values: Ints) -> Ints:
+    """The different values, in order: by sorting, which is many times faster than ``numpy.unique``."""
+    ordered = np.sort(values)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if ordered.size else ordered
+
+
 def arrays(intervals: pl.DataFrame) -> tuple[Ints, Ints]:
     """The ``start`` and ``end`` columns."""
     return intervals["start"].to_numpy(), intervals["end"].to_numpy()

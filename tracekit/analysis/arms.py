@@ -6,6 +6,7 @@ from typing import Literal
 
 import polars as pl
 
+from tracekit.analysis.episodes import Found
 from tracekit.analysis.instances import Work, assigned, dependent_gap, instance_episodes, instance_figures
 from tracekit.analysis.kernels import DURATION, group_of_instances
 from tracekit.analysis.matching import matched_labels
@@ -38,6 +39,7 @@ class Arm:
     role: Role
     graph_share: float | None
     solo: pl.DataFrame
+    found: Found
     figures: pl.DataFrame
 
     @property
@@ -55,9 +57,8 @@ class Arm:
     @cached_property
     def episodes(self) -> pl.DataFrame:
         """Episodes within counted phase instances (episodes.EPISODES, ``instance``, ``phase``)."""
-        found = instance_episodes(self.work.kernels, self.solo)
         marks = self.figures.filter(~pl.col("warm_up")).select("instance", "phase")
-        return found.join(marks, on="instance")
+        return self.found.episodes.join(marks, on="instance")
 
     @cached_property
     def gap(self) -> tuple[float, float, float] | None:
@@ -107,7 +108,7 @@ def build_arms(traces: list[Trace], pattern: str | None, warm_up: int) -> list[A
     roles = [_role(trace, share) for trace, share in zip(traces, shares, strict=True)]
     eager = roles.index("eager") if "eager" in roles else None
     known = [alone(trace.kernels, group, "same trace") for trace, group in zip(traces, groups, strict=True)]
-    found = comparable_phases(traces, pattern)
+    phases = comparable_phases(traces, pattern)
     arms = []
     for i, trace in enumerate(traces):
         solo = known[i]
@@ -116,20 +117,21 @@ def build_arms(traces: list[Trace], pattern: str | None, warm_up: int) -> list[A
             names = names.unique("group", keep="first", maintain_order=True)
             from_eager = known[eager].with_columns(solo_from=pl.lit("eager arm"))
             solo = first_known(from_eager, by_name(traces[eager].kernels, groups[eager], names), solo)
-        phases = found[i]
-        work = assigned(trace.kernels, trace.copies, trace.graph_executions, phases, groups[i])
+        work = assigned(trace.kernels, trace.copies, trace.graph_executions, phases[i], groups[i])
+        found = instance_episodes(work.kernels, solo)
         arms.append(
             Arm(
                 letter=LETTERS[i],
                 trace=trace,
                 trust=examine(trace),
                 labels=own[i],
-                phases=phases,
+                phases=phases[i],
                 work=work,
                 role=roles[i],
                 graph_share=shares[i],
                 solo=solo,
-                figures=instance_figures(phases, work, solo, warm_up),
+                found=found,
+                figures=instance_figures(phases[i], work, found.episodes, warm_up),
             )
         )
     return arms

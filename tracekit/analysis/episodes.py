@@ -1,10 +1,13 @@
 """Overlap episodes: stretches with two or more kernels at once, and what each gained or lost."""
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from tracekit.analysis.results import Episodes
-from tracekit.intervals import Ints, arrays, sweep
+from tracekit.intervals import Ints, Positions, arrays, distinct, sweep
 
 EPISODES = pl.Schema(
     [
@@ -14,7 +17,7 @@ EPISODES = pl.Schema(
         ("end", pl.Int64()),
         ("wall", pl.Int64()),
         ("members", pl.UInt32()),
-        ("kernels", pl.List(pl.UInt32)),
+        ("set", pl.UInt64()),
         ("known", pl.Boolean()),
         ("solo", pl.Float64()),
         ("solo_low", pl.Float64()),
@@ -23,11 +26,18 @@ EPISODES = pl.Schema(
     ]
 )
 """One row an episode: ``wall`` (W), ``solo`` (S over the members whose solo duration is known) with its
-p25-p75 bounds, ``unknown`` (overlapped time of the other members), ``kernels`` (distinct groups)."""
+p25-p75 bounds, ``unknown`` (overlapped time of the other members), ``set`` (a fingerprint of its kernels)."""
 
 
-def find_episodes(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame, place: Ints) -> pl.DataFrame:
-    """Episodes of each place (a device, or a phase instance on a device): EPISODES.
+class Found(NamedTuple):
+    """Episodes (EPISODES), and the kernels of each: ``episode``, ``group``, each kernel once."""
+
+    episodes: pl.DataFrame
+    kernels: pl.DataFrame
+
+
+def find_episodes(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame, place: Ints) -> Found:
+    """Episodes of each place (a device, or a phase instance on a device).
 
     An instance running alone progresses at its solo rate, so
     S = sum over members of (solo - time alone) x (share of the member's overlapped time in the episode).
@@ -35,52 +45,71 @@ def find_episodes(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame, p
     moments = sweep(*arrays(kernels), group=place)
     begin, finish = moments.stretches(2)
     elapsed = moments.elapsed(2)
-    overlapped = elapsed[moments.last] - elapsed[moments.first]
-    low = np.searchsorted(finish, moments.first, side="right")
-    high = np.maximum(np.searchsorted(begin, moments.last, side="left"), low)
-    high = np.where(overlapped > 0, high, low)
-    counts = high - low
-    member = np.repeat(np.arange(counts.size), counts)
-    episode = np.arange(member.size) - np.repeat(np.cumsum(counts) - counts, counts) + low[member]
-    inside = (
-        elapsed[np.minimum(moments.last[member], finish[episode])]
-        - elapsed[np.maximum(moments.first[member], begin[episode])]
+    first, last = moments.first, moments.last
+    overlapped = elapsed[last] - elapsed[first]
+    which = np.flatnonzero(overlapped > 0)
+    low = np.searchsorted(finish, first[which], side="right")
+    counts = np.searchsorted(begin, last[which], side="left") - low
+    episode = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(low, counts)
+    member = np.repeat(which, counts)
+    until = np.minimum(last[member], finish[episode])
+    since = np.maximum(first[member], begin[episode])
+    inside = elapsed[until] - elapsed[since]
+    beside = overlapped[member]
+    duration = (kernels["end"] - kernels["start"]).to_numpy()[member]
+    kernel = group.to_numpy()[member].astype(np.int64)
+    count = begin.size
+    work = {
+        name: (durations - (duration - beside)) * (inside / beside)
+        for name, durations in _looked_up(kernel, solo).items()
+    }
+    unknown = np.isnan(work["solo"])
+    size = int(kernel.max(initial=0)) + 1
+    members = distinct(episode * size + kernel)
+    kernels_of = pl.DataFrame(
+        {"episode": (members // size).astype(np.uint32), "group": (members % size).astype(np.uint32)}
     )
-    instances = pl.DataFrame(
+    episodes = pl.DataFrame(
         {
-            "duration": kernels["end"] - kernels["start"],
-            "group": group,
-            "overlapped": overlapped,
-            "place": place,
-        }
-    ).join(
-        solo.select("group", "solo", "solo_low", "solo_high"), on="group", how="left", maintain_order="left"
-    )
-    members = instances[member].with_columns(
-        episode=pl.Series(episode, dtype=pl.UInt32), inside=pl.Series(inside, dtype=pl.Int64)
-    )
-    alone = pl.col("duration") - pl.col("overlapped")
-    share = pl.col("inside") / pl.col("overlapped")
-    walls = pl.DataFrame(
-        {
-            "episode": np.arange(begin.size, dtype=np.uint32),
+            "episode": np.arange(count, dtype=np.uint32),
+            "place": _places(place, first, begin, moments.time.size),
             "start": moments.time[begin],
             "end": moments.time[finish],
             "wall": elapsed[finish] - elapsed[begin],
+            "members": np.bincount(episode, minlength=count),
+            "known": np.bincount(episode[unknown], minlength=count) == 0,
+            **{
+                name: np.bincount(episode, np.nan_to_num(values), minlength=count)
+                for name, values in work.items()
+            },
+            "unknown": np.bincount(episode[unknown], inside[unknown], minlength=count).astype(np.int64),
         }
     )
-    sums = members.group_by("episode").agg(
-        pl.col("place").first(),
-        pl.len().alias("members"),
-        pl.col("group").unique().sort().alias("kernels"),
-        pl.col("solo").is_not_null().all().alias("known"),
-        *(
-            ((pl.col(column) - alone) * share).sum().alias(column)
-            for column in ("solo", "solo_low", "solo_high")
-        ),
-        pl.col("inside").filter(pl.col("solo").is_null()).sum().alias("unknown"),
-    )
-    return walls.join(sums, on="episode").select(list(EPISODES)).cast(EPISODES).sort("episode")
+    sets = kernels_of.group_by("episode").agg(set=pl.col("group").hash(seed=0).sum())
+    episodes = episodes.join(sets, on="episode").select(list(EPISODES))
+    return Found(episodes.cast(EPISODES).sort("episode"), kernels_of)
+
+
+_SOLO = ("solo", "solo_low", "solo_high")
+
+
+def _looked_up(kernel: Ints, solo: pl.DataFrame) -> dict[str, npt.NDArray[np.float64]]:
+    """Solo durations of each member's kernel, nan where unknown."""
+    numbers = solo["group"].to_numpy()
+    size = int(max(kernel.max(initial=0), numbers.max(initial=0))) + 1
+    found = {}
+    for name in _SOLO:
+        table = np.full(size, np.nan)
+        table[numbers] = solo[name].to_numpy()
+        found[name] = table[kernel]
+    return found
+
+
+def _places(place: Ints, first: Positions, begin: Ints, moments: int) -> Ints:
+    """The place of each episode: that of an interval that starts when it does."""
+    of_moment = np.empty(moments, np.int64)
+    of_moment[first] = place
+    return of_moment[begin]
 
 
 def total(episodes: pl.DataFrame, solo: pl.DataFrame) -> Episodes:

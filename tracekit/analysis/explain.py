@@ -74,10 +74,9 @@ def _sets(name: str, side: Side, arm: Arm) -> list[str]:
     if known.is_empty() or not side.count:
         return []
     sums = (
-        known.with_columns(set=pl.col("kernels").cast(pl.List(pl.String)).list.join(","))
-        .group_by("set")
+        known.group_by("set")
         .agg(
-            pl.col("kernels").first(),
+            pl.col("episode").first(),
             pl.len().alias("count"),
             members=pl.col("members").mean(),
             most=pl.col("members").max(),
@@ -93,16 +92,19 @@ def _sets(name: str, side: Side, arm: Arm) -> list[str]:
         wall = duration(float((sums["wall"] * sums["count"]).sum()) / side.count)
         return [f"in {arm.letter}, overlap ({wall}{_each(name)}) neither saved nor lost time"]
     names = _short_names(arm)
+    kernels = arm.found.kernels.filter(pl.col("episode").is_in(shown["episode"].implode()))
+    groups = {
+        episode: sorted(rows["group"])
+        for (episode,), rows in kernels.partition_by("episode", as_dict=True).items()
+    }
     return [
-        f"in {arm.letter}, {_who(row, names)} took {duration(row['wall'])} for work that takes "
+        f"in {arm.letter}, {_who(row, groups[row['episode']], names)} took {duration(row['wall'])} for work that takes "
         f"{duration(row['solo'])} one after another: overlap {_outcome(row)} ({row['count']} episodes)"
         for row in shown.iter_rows(named=True)
     ]
 
 
-def _who(row: dict[str, object], names: dict[int, str]) -> str:
-    groups = row["kernels"]
-    assert isinstance(groups, list)
+def _who(row: dict[str, object], groups: list[int], names: dict[int, str]) -> str:
     members, most = row["members"], row["most"]
     called = [f"`{names[group]}`" for group in groups]
     if len(groups) == 1:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.episodes import find_episodes
+from tracekit.analysis.episodes import Found, find_episodes
 from tracekit.analysis.phases import Phases
 from tracekit.intervals import arrays, sweep
 
@@ -40,8 +40,8 @@ def assigned(
     )
 
 
-def instance_figures(phases: Phases, work: Work, solo: pl.DataFrame, warm_up: int) -> pl.DataFrame:
-    """One row a phase instance, by start, times in ns.
+def instance_figures(phases: Phases, work: Work, episodes: pl.DataFrame, warm_up: int) -> pl.DataFrame:
+    """One row a phase instance, by start, times in ns; ``episodes`` are those of ``instance_episodes``.
 
     Columns of phases.INSTANCES and: ``first``, ``last`` (GPU), ``kernel_rows``, ``launches``, ``summed``,
     ``busy``, ``overlapped``, ``idle``, ``copying`` (copies and graph executions beside no kernel),
@@ -54,7 +54,7 @@ def instance_figures(phases: Phases, work: Work, solo: pl.DataFrame, warm_up: in
         _extent(work),
         _kernel_time(work.kernels),
         _active_time(work),
-        _gains(work.kernels, solo),
+        _gains(episodes),
         phases.setup,
     ):
         figures = figures.join(part, on="instance", how="left", maintain_order="left")
@@ -157,15 +157,16 @@ def _time_with(rows: pl.DataFrame, depths: dict[str, int]) -> pl.DataFrame:
     )
 
 
-def instance_episodes(kernels: pl.DataFrame, solo: pl.DataFrame) -> pl.DataFrame:
-    """Episodes within each phase instance (episodes.EPISODES) with their ``instance``."""
+def instance_episodes(kernels: pl.DataFrame, solo: pl.DataFrame) -> Found:
+    """Episodes within each phase instance, with their ``instance``."""
     rows = _place(_rows_with_instance(kernels))
-    episodes = find_episodes(rows, rows["group"], solo, rows["place"].to_numpy())
-    return episodes.with_columns(instance=(pl.col("place") // 256).cast(pl.UInt32))
+    found = find_episodes(rows, rows["group"], solo, rows["place"].to_numpy())
+    return found._replace(
+        episodes=found.episodes.with_columns(instance=(pl.col("place") // 256).cast(pl.UInt32))
+    )
 
 
-def _gains(kernels: pl.DataFrame, solo: pl.DataFrame) -> pl.DataFrame:
-    episodes = instance_episodes(kernels, solo)
+def _gains(episodes: pl.DataFrame) -> pl.DataFrame:
     known = pl.col("known")
     return episodes.group_by("instance").agg(
         episodes=pl.len().cast(pl.Int64),
@@ -205,18 +206,16 @@ def _steadiness(figures: pl.DataFrame, warm_up: int) -> pl.DataFrame:
 
 
 def dependent_gap(kernels: pl.DataFrame) -> tuple[float, float, float] | None:
-    """Median, p25 and p75 (ns) of the pause between a kernel and the next one of its stream.
+    """Median, p25 and p75 (ns) of the pause between a kernel and the next one of its stream, by start.
 
     Measured within graph launches where there are any, else within phase instances; None without any.
     """
     in_graphs = kernels.filter(pl.col("graph_node").is_not_null())
     rows, whole = (in_graphs, "correlation") if in_graphs.height else (kernels, "instance")
     same = ["process", "device", "stream", whole]
-    gaps = (
-        rows.sort(*same, "start", "end")
-        .select(gap=pl.col("start") - pl.col("end").shift(1).over(same))
-        .filter(pl.col("gap") >= 0)["gap"]
-    )
+    gaps = rows.select(gap=pl.col("start") - pl.col("end").shift(1).over(same)).filter(pl.col("gap") >= 0)[
+        "gap"
+    ]
     if gaps.is_empty():
         return None
     low, middle, high = np.quantile(gaps.to_numpy(), [0.25, 0.5, 0.75])

@@ -64,8 +64,7 @@ def find_phases(
     those in NVTX domain ``tracekit``; else the outermost push/pop ranges of threads that launch work,
     framework and library ranges left out. Names that differ in a number only are one phase.
     """
-    launches = _launches(calls)
-    chosen, basis, innermost = _choose(ranges, launches, pattern)
+    chosen, basis, innermost = _choose(ranges, calls, pattern)
     work = [
         frame.select("start", "end", "process", "correlation")
         for frame in (kernels, copies, graph_executions)
@@ -73,7 +72,7 @@ def find_phases(
     if chosen.is_empty():
         missing = "no ranges" if pattern is None else f"no {basis}"
         return whole_trace(kernels, copies, graph_executions, f"{missing}: the whole trace")
-    called = _range_of_calls(launches, chosen, innermost)
+    called = _range_of_calls(_launches(calls), chosen, innermost)
     placed = [_place(frame, called) for frame in work]
     everything = pl.concat(placed)
     chosen = _keep_longest(chosen, everything)
@@ -111,14 +110,12 @@ def _launches(calls: pl.DataFrame) -> pl.DataFrame:
     return (
         calls.filter(pl.col("correlation").is_not_null())
         .select("process", "correlation", "thread", call="start")
-        .group_by("process", "correlation")
-        .agg(pl.col("thread", "call").sort_by("call", "thread").first())
+        .sort("call", "thread")
+        .unique(["process", "correlation"], keep="first")
     )
 
 
-def _choose(
-    ranges: pl.DataFrame, launches: pl.DataFrame, pattern: str | None
-) -> tuple[pl.DataFrame, str, bool]:
+def _choose(ranges: pl.DataFrame, calls: pl.DataFrame, pattern: str | None) -> tuple[pl.DataFrame, str, bool]:
     """Ranges that make phases (``range``, ``phase`` added), what they are, whether the innermost counts."""
     named = ranges.with_columns(phase=normalised(pl.col("name"))).with_row_index("range")
     if pattern is not None:
@@ -127,7 +124,7 @@ def _choose(
     own = named.filter(pl.col("domain") == DOMAIN)
     if own.height:
         return own, f"NVTX domain {DOMAIN!r}", True
-    launching = launches["thread"].unique()
+    launching = calls.filter(pl.col("correlation").is_not_null())["thread"].unique()
     foreign = pl.col("name").str.contains(f"(?i){FRAMEWORK_RANGES.pattern}") | pl.col("domain").fill_null(
         ""
     ).str.contains(f"(?i){LIBRARY_DOMAINS.pattern}")

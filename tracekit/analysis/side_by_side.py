@@ -8,11 +8,13 @@ import tracekit
 from tracekit.analysis.episodes import find_episodes, total
 from tracekit.analysis.kernels import base_name_matches, group_of_instances
 from tracekit.analysis.matching import matched_labels
-from tracekit.analysis.overlap import device_overlaps, kernel_pairs, stream_lines, stream_pairs
+from tracekit.analysis.overlap import device_overlaps
+from tracekit.analysis.pairs import kernel_pairs
 from tracekit.analysis.results import Granularity, Kernel, KernelPair, Overlap
 from tracekit.analysis.rows import kernel_of
 from tracekit.analysis.selection import select
 from tracekit.analysis.solo import alone, by_name, first_known
+from tracekit.analysis.streams import stream_lines, stream_pairs, streams_by_device
 from tracekit.analysis.trust import examine
 from tracekit.analysis.wanted import Selection
 from tracekit.trace.reader import Trace
@@ -50,8 +52,9 @@ def overlaps_of(trace: Trace, baseline: Trace | None, wanted: Selection) -> Over
     kernels = selected.kernels
     group = group_of_instances(kernels, own)
     pairs = kernel_pairs(kernels, group, solo)
-    episodes = find_episodes(kernels, group, solo, kernels["device"].to_numpy().astype(np.int64))
-    devices = device_overlaps(*selected, trust.opaque_devices)
+    found = find_episodes(kernels, group, solo, kernels["device"].to_numpy().astype(np.int64))
+    streams = streams_by_device(kernels)
+    devices = device_overlaps(*selected, streams, trust.opaque_devices)
     if trust.sums_withheld:
         devices = [
             msgspec.structs.replace(line, idle_ns=None, overlapped_ns=None, gaps=None) for line in devices
@@ -63,10 +66,10 @@ def overlaps_of(trace: Trace, baseline: Trace | None, wanted: Selection) -> Over
         warnings=trust.warnings,
         traced_by=TRACED_BY[trust.line.granularity],
         devices=devices,
-        streams=stream_lines(kernels),
-        stream_pairs=stream_pairs(kernels),
+        streams=stream_lines(streams),
+        stream_pairs=stream_pairs(streams),
         kernel_pairs=_pair_rows(pairs, own, trace, wanted),
-        episodes=total(episodes, solo),
+        episodes=total(found.episodes, solo),
     )
 
 

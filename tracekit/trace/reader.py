@@ -109,7 +109,7 @@ class Trace:
                 pl.col("graph_node").replace(0, None),
             )
             .pipe(self._fill_sole_process)
-            .sort("start", "end")
+            .sort("start", "end", "device", "stream", "key")
         )
         overlapped, depths = overlap_by_device(rows)
         rows = rows.with_columns(overlapped)
