@@ -1,5 +1,6 @@
 """A page of tables and sentences, before it is rendered."""
 
+import re
 from dataclasses import dataclass, field
 
 
@@ -21,3 +22,8 @@ class Document:
     title: str
     sections: list[Section]
     warnings: list[str]
+
+
+def printable(text: str) -> str:
+    """Text as one line that does nothing to a terminal: control characters become ``?``."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", "?", text)

@@ -1,8 +1,9 @@
 """GitHub-flavoured markdown, ready to paste into an issue."""
 
+import re
 from collections.abc import Iterator
 
-from tracekit.report.document import Document, Section
+from tracekit.report.document import Document, Section, printable
 
 
 def render(document: Document) -> str:
@@ -41,12 +42,14 @@ def _table(section: Section) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """A kernel's name holds what markdown would read as formatting, so names stand as code."""
-    safe = text.replace("|", "\\|").replace("\n", " ")
-    if any(mark in safe for mark in "<>*_[]") and "`" not in safe:
-        return f"`{safe}`"
-    return safe
+    """A kernel's name holds what markdown would read as formatting, so such text stands as code."""
+    safe = printable(text).replace("|", "\\|")
+    if not re.search(r"[<>*_\[\]`~&]", safe):
+        return safe
+    fence = "`" * (max((len(run) for run in re.findall("`+", safe)), default=0) + 1)
+    space = " " if safe.startswith("`") or safe.endswith("`") else ""
+    return f"{fence}{space}{safe}{space}{fence}"
 
 
 def _plain(text: str) -> str:
-    return text.replace("\n", " ").replace("<", "&lt;")
+    return printable(text).replace("<", "&lt;")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 from tabulate import tabulate
 
-from tracekit.report.document import Document, Section
+from tracekit.report.document import Document, Section, printable
 
 NARROWEST_NAME = 16
 """First columns are cut down to this many characters where a terminal is too narrow."""
@@ -13,9 +13,12 @@ NARROWEST_NAME = 16
 
 def render(document: Document, *, width: int | None = None) -> str:
     """The document as text. With a ``width``, that of a terminal, with colour and cut to fit."""
-    lines = [document.title, *(line for section in document.sections for line in _section(section, width))]
+    lines = [
+        printable(document.title),
+        *(line for section in document.sections for line in _section(section, width)),
+    ]
     if document.warnings:
-        lines += ["", *(f"warning: {warning}" for warning in document.warnings)]
+        lines += ["", *(f"warning: {printable(warning)}" for warning in document.warnings)]
     if width is not None:
         lines = [
             click.style("warning:", fg="yellow") + line[8:] if line.startswith("warning: ") else line
@@ -31,16 +34,17 @@ def _section(section: Section, width: int | None) -> Iterator[str]:
         yield section.title if width is None else click.style(section.title, fg="cyan", bold=True)
     if section.rows:
         yield from _table(section, width)
-    yield from section.notes
+    yield from map(printable, section.notes)
 
 
 def _table(section: Section, width: int | None) -> list[str]:
-    text = _text(section, section.rows)
+    rows = [[printable(cell) for cell in row] for row in section.rows]
+    text = _text(section, rows)
     excess = 0 if width is None else len(text[0]) - width
     if excess > 0:
-        longest = max(len(row[0]) for row in section.rows)
+        longest = max(len(row[0]) for row in rows)
         room = max(NARROWEST_NAME, longest - excess)
-        text = _text(section, [[_cut(row[0], room), *row[1:]] for row in section.rows])
+        text = _text(section, [[_cut(row[0], room), *row[1:]] for row in rows])
     return text
 
 

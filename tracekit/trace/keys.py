@@ -62,7 +62,7 @@ def _distinct(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         code = code * size + (pl.col(column) - (least - 1)).fill_null(0)
         room *= size
     combination = ["_code", *loose]
-    numbered = numbered.select(code.alias("_code"), *loose)
+    numbered = numbered.with_columns(_code=code).select(combination)
     first = numbered.with_row_index("_row").group_by(combination).agg(pl.col("_row").first()).sort("_row")
     positions = numbered.join(
         first.with_row_index("_position"), on=combination, how="left", nulls_equal=True, maintain_order="left"
