@@ -23,9 +23,7 @@ class Model:
     eager_gap_ns: dict[str, int]
 
 
-def _mlx(
-    short: str, template: str, operator: str, us: float, grid: int, threads: int = 256, smem: int = 0
-) -> Kernel:
+def _mlx(short: str, template: str, operator: str, us: float, grid: int, threads: int = 256, smem: int = 0) -> Kernel:
     name = f"void mlx::core::cu::{short}<{template}>(mlx::core::cu::{short}_params)"
     return Kernel(name, f"{operator}::eval_gpu", round(us * 1000), grid, threads, smem)
 

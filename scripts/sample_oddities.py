@@ -88,9 +88,7 @@ def two_processes() -> Oddity:
         now = _MS + index * 100_000
         for device, (pid, duration) in enumerate(((11, 60_000), (12, 80_000))):
             export.api(now, now + 4000, "cudaLaunchKernel_v7000", 500 + index, pid=pid)
-            export.kernel(
-                now + 6000, now + 6000 + duration, 7, _QMM, pid=pid, device=device, correlation=500 + index
-            )
+            export.kernel(now + 6000, now + 6000 + duration, 7, _QMM, pid=pid, device=device, correlation=500 + index)
     for index in range(100):
         now = _MS + index * 10_000
         export.api(now, now + 4000, "cudaLaunchKernel_v7000", 500 + index, pid=13)

@@ -93,9 +93,7 @@ FRAMEWORK_RANGES = re.compile(
 )
 """Ranges that frameworks and libraries make of their own inner work; they are no phases of a workload."""
 
-LIBRARY_DOMAINS = re.compile(
-    r"^(?:cuBLAS|cuDNN|cuSPARSE|cuSOLVER|cuFFT|NCCL|CCCL|TensorRT|NVSHMEM|TSL|cuTENSOR)", re.I
-)
+LIBRARY_DOMAINS = re.compile(r"^(?:cuBLAS|cuDNN|cuSPARSE|cuSOLVER|cuFFT|NCCL|CCCL|TensorRT|NVSHMEM|TSL|cuTENSOR)", re.I)
 """NVTX domains of libraries, the same way."""
 
 

@@ -144,9 +144,7 @@ def comparable_phases(traces: list[Trace], pattern: str | None) -> list[Phases]:
     if not names or set.intersection(*names):
         return found
     return [
-        whole_trace(
-            trace.kernels, trace.copies, trace.graph_executions, "no phase is in every arm: the whole trace"
-        )
+        whole_trace(trace.kernels, trace.copies, trace.graph_executions, "no phase is in every arm: the whole trace")
         for trace in traces
     ]
 
@@ -154,10 +152,7 @@ def comparable_phases(traces: list[Trace], pattern: str | None) -> list[Phases]:
 def _graph_share(trace: Trace) -> float | None:
     """Share of GPU time in graph launches; None when there is no GPU time."""
     in_graphs = trace.kernels.filter(pl.col("graph_node").is_not_null())
-    times = [
-        int(frame.select(DURATION.sum()).item())
-        for frame in (in_graphs, trace.graph_executions, trace.kernels)
-    ]
+    times = [int(frame.select(DURATION.sum()).item()) for frame in (in_graphs, trace.graph_executions, trace.kernels)]
     whole = times[1] + times[2]
     return (times[0] + times[1]) / whole if whole else None
 

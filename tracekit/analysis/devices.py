@@ -1,5 +1,8 @@
 """Time of each device: span, busy, copy, idle, depth, pauses."""
 
+from typing import TypeVar
+
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -31,9 +34,7 @@ def device_lines(
     ]
 
 
-def _line(
-    device: int, kernels: pl.DataFrame, copies: pl.DataFrame, depths: pl.DataFrame, opaque: bool
-) -> Device:
+def _line(device: int, kernels: pl.DataFrame, copies: pl.DataFrame, depths: pl.DataFrame, opaque: bool) -> Device:
     active = pl.concat([frame.select("start", "end") for frame in (kernels, copies)])
     pauses = _pauses(active)
     begin, finish = active.select(pl.col("start").min(), pl.col("end").max()).row(0)
@@ -69,4 +70,22 @@ def _gaps(pauses: pl.Series) -> list[GapBucket]:
             total_ns=int(pauses.filter(bucket == i).sum()),
         )
         for i, edge in enumerate(GAP_EDGES)
+    ]
+
+
+AnyDevice = TypeVar("AnyDevice", bound=Device)
+
+
+def withheld(lines: list[AnyDevice]) -> list[AnyDevice]:
+    """The lines without what lost records spoil: every sum over kernels, and what is between them."""
+    spoilt = ["busy", "idle", "summed", "overlapped", "depth"]
+    spoilt += ["stream_overlap", "graph_branch_overlap", "same_stream_overlap"]
+    return [
+        msgspec.structs.replace(
+            line,
+            max_depth=None,
+            gaps=None,
+            **{f"{name}_ns": None for name in spoilt if hasattr(line, f"{name}_ns")},
+        )
+        for line in lines
     ]

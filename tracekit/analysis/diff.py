@@ -16,9 +16,7 @@ from tracekit.trace.reader import Trace
 from tracekit.units import percent
 
 
-def compare(
-    traces: list[Trace], pattern: str | None = None, warm_up: int = 1, gate: list[str] | None = None
-) -> Diff:
+def compare(traces: list[Trace], pattern: str | None = None, warm_up: int = 1, gate: list[str] | None = None) -> Diff:
     """Compare two or more traces; ``warm_up`` instances of a repeated phase are left out.
 
     ``gate`` holds conditions as ``check_gate`` takes them; ``Diff.gate`` says which came true.
@@ -36,8 +34,7 @@ def compare(
         pairs = [pair_of(name, basis, sides[0], sides[i]) for name, (basis, sides) in measured.items()]
         conflict = {"a", "b"} <= {winner_of(pair) for pair in pairs if pair.name != OUTSIDE}
         phases += [
-            _phase(pair, other, best[pair.name], verdict_of(pair, first, other, framework, conflict))
-            for pair in pairs
+            _phase(pair, other, best[pair.name], verdict_of(pair, first, other, framework, conflict)) for pair in pairs
         ]
         verdicts.append(overall(pairs, first, other, framework))
         both, mine, theirs = compare_kernels(first, other)
@@ -122,9 +119,7 @@ def _best(sides: list[Side]) -> str | None:
     return least if apart else None
 
 
-def _over_all_arms(
-    arms: list[Arm], names: list[str], best: dict[str, str | None], phases: list[Phase]
-) -> Verdict:
+def _over_all_arms(arms: list[Arm], names: list[str], best: dict[str, str | None], phases: list[Phase]) -> Verdict:
     """With more than two arms: the best arm of each phase. The winner is about the first against the best."""
     by_letter = {arm.letter: arm for arm in arms}
     judged = [name for name in names if name != OUTSIDE]
@@ -137,9 +132,7 @@ def _over_all_arms(
     if len(decided) == 1 and (only := next(iter(decided))) is not None:
         versus = only if only != "a" else arms[1].letter
         how = next((text for (_, arm), text in advice.items() if arm == versus), "")
-        return Verdict(
-            "a" if only == "a" else "b", f"best arm by phase: {told}", how or f"use {by_letter[only].name}"
-        )
+        return Verdict("a" if only == "a" else "b", f"best arm by phase: {told}", how or f"use {by_letter[only].name}")
     return Verdict(
         "undecided",
         f"best arm by phase: {told}",
@@ -167,7 +160,11 @@ def _warnings(arms: list[Arm], phases: list[Phase]) -> list[Warn]:
         warm = int(arm.figures["warm_up"].sum())
         if warm:
             warnings.append(
-                Warn("warm_up", f"{arm.letter}: {warm} phase instances left out as warm-up", warm)
+                Warn(
+                    "warm_up",
+                    f"{arm.letter}: {warm} of {arm.figures.height} phase instances left out as warm-up",
+                    warm,
+                )
             )
     if any(arm.trust.line.granularity == "node" for arm in arms):
         message = (
@@ -178,9 +175,7 @@ def _warnings(arms: list[Arm], phases: list[Phase]) -> list[Warn]:
     outside = next((row for row in phases if row.name == OUTSIDE), None)
     for arm, time in ((arms[0], outside.kernel_ns_a), (arms[1], outside.kernel_ns_b)) if outside else ():
         whole = sum(
-            row.kernel_ns_a if arm is arms[0] else row.kernel_ns_b
-            for row in phases
-            if row.arm == arms[1].letter
+            row.kernel_ns_a if arm is arms[0] else row.kernel_ns_b for row in phases if row.arm == arms[1].letter
         )
         if whole and time / whole > 0.2:
             message = f"{arm.letter}: {percent(time / whole)} of kernel time is outside of any phase"

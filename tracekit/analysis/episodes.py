@@ -78,10 +78,7 @@ def find_episodes(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame, p
             "wall": elapsed[finish] - elapsed[begin],
             "members": np.bincount(episode, minlength=count),
             "known": np.bincount(episode[unknown], minlength=count) == 0,
-            **{
-                name: np.bincount(episode, np.nan_to_num(values), minlength=count)
-                for name, values in work.items()
-            },
+            **{name: np.bincount(episode, np.nan_to_num(values), minlength=count) for name, values in work.items()},
             "unknown": np.bincount(episode[unknown], inside[unknown], minlength=count).astype(np.int64),
         }
     )

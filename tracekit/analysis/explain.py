@@ -94,8 +94,7 @@ def _sets(name: str, side: Side, arm: Arm) -> list[str]:
     names = _short_names(arm)
     kernels = arm.found.kernels.filter(pl.col("episode").is_in(shown["episode"].implode()))
     groups = {
-        episode: sorted(rows["group"])
-        for (episode,), rows in kernels.partition_by("episode", as_dict=True).items()
+        episode: sorted(rows["group"]) for (episode,), rows in kernels.partition_by("episode", as_dict=True).items()
     }
     return [
         f"in {arm.letter}, {_who(row, groups[row['episode']], names)} took {duration(row['wall'])} for work that takes "
@@ -164,11 +163,7 @@ def slower_kernels(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
         .agg(median=(pl.col("end") - pl.col("start")).median(), total=(pl.col("end") - pl.col("start")).sum())
         for arm in (a, b)
     ]
-    both = (
-        medians[0]
-        .join(medians[1], on="group", suffix="_b")
-        .sort(["total_b", "group"], descending=[True, False])
-    )
+    both = medians[0].join(medians[1], on="group", suffix="_b").sort(["total_b", "group"], descending=[True, False])
     both = both.filter((pl.col("median") > 0) & (pl.col("median_b") > 1.02 * pl.col("median")))
     if both.is_empty():
         return []

@@ -11,9 +11,7 @@ _GATE = re.compile(r"(slower|faster)\s*>\s*(\d+(?:\.\d+)?)\s*%|undecided")
 def check_gate(condition: str) -> str:
     """A condition is ``slower>5%``, ``faster>5%`` or ``undecided``. Raises WrongUsage."""
     if not _GATE.fullmatch(condition.strip()):
-        raise WrongUsage(
-            f"--fail-on {condition!r} is not understood: write 'slower>5%', 'faster>5%' or 'undecided'"
-        )
+        raise WrongUsage(f"--fail-on {condition!r} is not understood: write 'slower>5%', 'faster>5%' or 'undecided'")
     return condition.strip()
 
 

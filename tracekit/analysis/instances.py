@@ -72,10 +72,7 @@ def instance_figures(phases: Phases, work: Work, episodes: pl.DataFrame, warm_up
     gains = ["gain", "gain_low", "gain_high"]
     figures = figures.with_columns(
         *(pl.col(column).fill_null(0) for column in counts),
-        *(
-            pl.when(pl.col("episodes").fill_null(0) == 0).then(0.0).otherwise(pl.col(c)).alias(c)
-            for c in gains
-        ),
+        *(pl.when(pl.col("episodes").fill_null(0) == 0).then(0.0).otherwise(pl.col(c)).alias(c) for c in gains),
         pl.col("coverage").fill_null(1.0),
     ).with_columns(
         idle=pl.col("device_span").fill_null(0) - pl.col("active"), copying=pl.col("active") - pl.col("busy")
@@ -89,9 +86,7 @@ def _rows_with_instance(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _place(frame: pl.DataFrame) -> pl.DataFrame:
     """Add ``place``: the instance on one device."""
-    return frame.with_columns(
-        place=pl.col("instance").cast(pl.Int64) * 256 + pl.col("device").cast(pl.Int64) % 256
-    )
+    return frame.with_columns(place=pl.col("instance").cast(pl.Int64) * 256 + pl.col("device").cast(pl.Int64) % 256)
 
 
 def _all_work(work: Work) -> pl.DataFrame:
@@ -101,10 +96,7 @@ def _all_work(work: Work) -> pl.DataFrame:
 
 def _extent(work: Work) -> pl.DataFrame:
     launches = pl.concat(
-        [
-            frame.select("instance", "process", "correlation")
-            for frame in (work.kernels, work.graph_executions)
-        ]
+        [frame.select("instance", "process", "correlation") for frame in (work.kernels, work.graph_executions)]
     )
     launched = (
         _rows_with_instance(launches)
@@ -161,9 +153,7 @@ def instance_episodes(kernels: pl.DataFrame, solo: pl.DataFrame) -> Found:
     """Episodes within each phase instance, with their ``instance``."""
     rows = _place(_rows_with_instance(kernels))
     found = find_episodes(rows, rows["group"], solo, rows["place"].to_numpy())
-    return found._replace(
-        episodes=found.episodes.with_columns(instance=(pl.col("place") // 256).cast(pl.UInt32))
-    )
+    return found._replace(episodes=found.episodes.with_columns(instance=(pl.col("place") // 256).cast(pl.UInt32)))
 
 
 def _gains(episodes: pl.DataFrame) -> pl.DataFrame:
@@ -190,9 +180,7 @@ def _steadiness(figures: pl.DataFrame, warm_up: int) -> pl.DataFrame:
     outlier &= pl.col("setup") > SETUP_SHARE * length.median().over(of_phase)
     before = pl.col("phase", "end", "last").shift(1).over("process").name.suffix("_before")
     pause = pl.col("start") - pl.max_horizontal("end_before", "last_before")
-    follows = (pl.col("phase_before") == pl.col("phase")) & (
-        pause <= FOLLOWS_WITHIN * length.median().over(of_phase)
-    )
+    follows = (pl.col("phase_before") == pl.col("phase")) & (pause <= FOLLOWS_WITHIN * length.median().over(of_phase))
     period = pl.col("last") - pl.col("last_before")
     return (
         figures.sort("start", "instance")
@@ -213,9 +201,7 @@ def dependent_gap(kernels: pl.DataFrame) -> tuple[float, float, float] | None:
     in_graphs = kernels.filter(pl.col("graph_node").is_not_null())
     rows, whole = (in_graphs, "correlation") if in_graphs.height else (kernels, "instance")
     same = ["process", "device", "stream", whole]
-    gaps = rows.select(gap=pl.col("start") - pl.col("end").shift(1).over(same)).filter(pl.col("gap") >= 0)[
-        "gap"
-    ]
+    gaps = rows.select(gap=pl.col("start") - pl.col("end").shift(1).over(same)).filter(pl.col("gap") >= 0)["gap"]
     if gaps.is_empty():
         return None
     low, middle, high = np.quantile(gaps.to_numpy(), [0.25, 0.5, 0.75])

@@ -65,9 +65,7 @@ def _processes(trace: Trace) -> list[InfoProcess]:
 
 
 def _phases(trace: Trace, pattern: str | None) -> tuple[list[FoundPhase], str]:
-    phases = find_phases(
-        trace.kernels, trace.copies, trace.graph_executions, trace.calls, trace.ranges, pattern
-    )
+    phases = find_phases(trace.kernels, trace.copies, trace.graph_executions, trace.calls, trace.ranges, pattern)
     times = (
         trace.kernels.select(duration=DURATION, instance=phases.kernels)
         .join(phases.instances, on="instance", how="left")

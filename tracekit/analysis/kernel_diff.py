@@ -24,9 +24,7 @@ TIME_BLOCKS = 20
 Instances of one block, or of one phase instance, met the same state of the machine and are not independent."""
 
 
-def compare_kernels(
-    a: Arm, b: Arm
-) -> tuple[list[KernelComparison], list[KernelOnOneSide], list[KernelOnOneSide]]:
+def compare_kernels(a: Arm, b: Arm) -> tuple[list[KernelComparison], list[KernelOnOneSide], list[KernelOnOneSide]]:
     """Kernels on both sides (longest total first), on ``a`` only, on ``b`` only. Warm-up is left out."""
     stats = [_statistics(arm) for arm in (a, b)]
     labels = [_labels(arm) for arm in (a, b)]
@@ -51,9 +49,7 @@ _NAME = pl.coalesce("name", "mangled_name", "short_name")
 
 
 def _labels(arm: Arm) -> pl.DataFrame:
-    return arm.labels.unique("group", keep="first", maintain_order=True).select(
-        "group", "normalised", *LABELS
-    )
+    return arm.labels.unique("group", keep="first", maintain_order=True).select("group", "normalised", *LABELS)
 
 
 def _statistics(arm: Arm) -> pl.DataFrame:
@@ -86,18 +82,13 @@ def _tested(both: pl.DataFrame, a: Arm, b: Arm) -> pl.DataFrame:
     """Add ``ratio``, ``low``, ``high``, ``moments_a``, ``moments_b``, ``discovered``."""
     samples = [_moments(arm) for arm in (a, b)]
     values = [
-        {
-            group: frame["value"].to_numpy()
-            for (group,), frame in sample.partition_by("group", as_dict=True).items()
-        }
+        {group: frame["value"].to_numpy() for (group,), frame in sample.partition_by("group", as_dict=True).items()}
         for sample in samples
     ]
     shared = both["group"].to_list()
     medians = zip(shared, both["median_ns"], both["median_ns_b"], strict=True)
     intervals = [_centred(values[0][group], values[1][group], one, other) for group, one, other in medians]
-    p = rank_sum_p(
-        pl.concat([s.with_columns(side=pl.lit(side)) for s, side in zip(samples, "ab", strict=True)])
-    )
+    p = rank_sum_p(pl.concat([s.with_columns(side=pl.lit(side)) for s, side in zip(samples, "ab", strict=True)]))
     tested = both.with_columns(
         low=pl.Series([interval and interval.low for interval in intervals], dtype=pl.Float64),
         high=pl.Series([interval and interval.high for interval in intervals], dtype=pl.Float64),
@@ -109,9 +100,7 @@ def _tested(both: pl.DataFrame, a: Arm, b: Arm) -> pl.DataFrame:
     ).join(p, on="group", how="left")
     decidable = tested.filter(pl.col("low").is_not_null()).select("group", "p")
     decidable = decidable.with_columns(discovered=discoveries(decidable["p"]))
-    return tested.join(decidable.drop("p"), on="group", how="left").with_columns(
-        pl.col("discovered").fill_null(False)
-    )
+    return tested.join(decidable.drop("p"), on="group", how="left").with_columns(pl.col("discovered").fill_null(False))
 
 
 def _centred(a: Floats, b: Floats, median_a: float, median_b: float) -> Interval | None:
@@ -207,11 +196,7 @@ def _note(row: dict[str, Any], ranked: bool) -> str | None:
     elif row["low"] is None:
         moments = min(row["moments_a"], row["moments_b"])
         notes.append(f"all within {moments} moment{'s' if moments > 1 else ''} of the run")
-    if (
-        row["each"] is not None
-        and row["each_b"] is not None
-        and not np.isclose(row["each"], row["each_b"], rtol=0.01)
-    ):
+    if row["each"] is not None and row["each_b"] is not None and not np.isclose(row["each"], row["each_b"], rtol=0.01):
         notes.append(f"launches per iteration {row['each']:g} -> {row['each_b']:g}")
     if row["normalised"]:
         notes.append("matched without what the compiler varies in the name")

@@ -81,9 +81,7 @@ def durations_by(kernels: pl.DataFrame, group: pl.Series) -> pl.DataFrame:
         )
         .with_columns(
             mean_ns=pl.col("total_ns") / pl.col("count"),
-            overlapped_fraction=pl.when(pl.col("total_ns") > 0).then(
-                pl.col("overlapped_ns") / pl.col("total_ns")
-            ),
+            overlapped_fraction=pl.when(pl.col("total_ns") > 0).then(pl.col("overlapped_ns") / pl.col("total_ns")),
         )
         .sort("group")
     )

@@ -33,9 +33,7 @@ def device_overlaps(
     ]
 
 
-def _with_kinds(
-    line: Device, kernels: pl.DataFrame, depths: pl.DataFrame, streams: Streams | None
-) -> DeviceOverlap:
+def _with_kinds(line: Device, kernels: pl.DataFrame, depths: pl.DataFrame, streams: Streams | None) -> DeviceOverlap:
     across = _streams_at_once(streams)
     stream_overlap = _length_of_union([across])
     with_branches = _length_of_union([across, _branches_at_once(kernels)])

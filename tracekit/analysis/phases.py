@@ -65,10 +65,7 @@ def find_phases(
     framework and library ranges left out. Names that differ in a number only are one phase.
     """
     chosen, basis, innermost = _choose(ranges, calls, pattern)
-    work = [
-        frame.select("start", "end", "process", "correlation")
-        for frame in (kernels, copies, graph_executions)
-    ]
+    work = [frame.select("start", "end", "process", "correlation") for frame in (kernels, copies, graph_executions)]
     if chosen.is_empty():
         missing = "no ranges" if pattern is None else f"no {basis}"
         return whole_trace(kernels, copies, graph_executions, f"{missing}: the whole trace")
@@ -205,25 +202,16 @@ def _keep_longest(chosen: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     return chosen.filter(pl.col("phase").is_in(phases["phase"].implode()))
 
 
-def _setup(
-    calls: pl.DataFrame, chosen: pl.DataFrame, innermost: bool, of_range: pl.DataFrame
-) -> pl.DataFrame:
+def _setup(calls: pl.DataFrame, chosen: pl.DataFrame, innermost: bool, of_range: pl.DataFrame) -> pl.DataFrame:
     """Host time per instance in calls that set up: instantiate, capture, load modules. ``instance``, ``setup``."""
     setups = calls.filter(pl.col("role").is_in(["graph setup", "setup"])).select(
         "process", "thread", call="start", duration=DURATION
     )
     inside = _open_range(setups, chosen, "thread", innermost).drop_nulls("range")
-    return (
-        inside.join(of_range, on="range")
-        .group_by("instance")
-        .agg(setup=pl.col("duration").sum())
-        .sort("instance")
-    )
+    return inside.join(of_range, on="range").group_by("instance").agg(setup=pl.col("duration").sum()).sort("instance")
 
 
-def whole_trace(
-    kernels: pl.DataFrame, copies: pl.DataFrame, graph_executions: pl.DataFrame, basis: str
-) -> Phases:
+def whole_trace(kernels: pl.DataFrame, copies: pl.DataFrame, graph_executions: pl.DataFrame, basis: str) -> Phases:
     """One phase, ``(all)``, with one instance that holds everything."""
     frames = (kernels, copies, graph_executions)
     everything = pl.concat([frame.select("start", "end") for frame in frames])
@@ -239,9 +227,7 @@ def whole_trace(
         },
         schema=INSTANCES,
     )
-    of_kernels, of_copies, of_executions = (
-        pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True) for frame in frames
-    )
+    of_kernels, of_copies, of_executions = (pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True) for frame in frames)
     return Phases(
         instances if everything.height else instances.clear(),
         kernels=of_kernels,

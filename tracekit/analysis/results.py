@@ -83,22 +83,22 @@ class Device(msgspec.Struct, frozen=True):
     device: int
     kernel_rows: int
     span_ns: int
-    busy_ns: int
+    busy_ns: int | None
     idle_ns: int | None
     copy_ns: int
-    summed_ns: int
+    summed_ns: int | None
     overlapped_ns: int | None
-    max_depth: int
+    max_depth: int | None
     gaps: list[GapBucket] | None
 
 
 class DeviceOverlap(Device, frozen=True):
     """The same, with what overlapped and how deep."""
 
-    depth_ns: dict[str, int]
-    stream_overlap_ns: int
-    graph_branch_overlap_ns: int
-    same_stream_overlap_ns: int
+    depth_ns: dict[str, int] | None
+    stream_overlap_ns: int | None
+    graph_branch_overlap_ns: int | None
+    same_stream_overlap_ns: int | None
     graph_edges_known: bool
 
 

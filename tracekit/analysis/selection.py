@@ -22,9 +22,7 @@ class Selected(NamedTuple):
 
 def phases_of(trace: Trace, pattern: str | None = None) -> Phases:
     """The phases of a trace."""
-    return find_phases(
-        trace.kernels, trace.copies, trace.graph_executions, trace.calls, trace.ranges, pattern
-    )
+    return find_phases(trace.kernels, trace.copies, trace.graph_executions, trace.calls, trace.ranges, pattern)
 
 
 def select(trace: Trace, wanted: Selection) -> Selected:

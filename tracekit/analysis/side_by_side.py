@@ -1,10 +1,10 @@
 """Answer of ``tracekit overlap``: who ran beside whom in one trace, and what it gained."""
 
-import msgspec
 import numpy as np
 import polars as pl
 
 import tracekit
+from tracekit.analysis.devices import withheld
 from tracekit.analysis.episodes import find_episodes, total
 from tracekit.analysis.kernels import base_name_matches, group_of_instances
 from tracekit.analysis.matching import matched_labels
@@ -56,9 +56,7 @@ def overlaps_of(trace: Trace, baseline: Trace | None, wanted: Selection) -> Over
     streams = streams_by_device(kernels)
     devices = device_overlaps(*selected, streams, trust.opaque_devices)
     if trust.sums_withheld:
-        devices = [
-            msgspec.structs.replace(line, idle_ns=None, overlapped_ns=None, gaps=None) for line in devices
-        ]
+        devices = withheld(devices)
     return Overlap(
         tracekit=tracekit.__version__,
         command="overlap",
@@ -73,9 +71,7 @@ def overlaps_of(trace: Trace, baseline: Trace | None, wanted: Selection) -> Over
     )
 
 
-def _pair_rows(
-    pairs: pl.DataFrame, labels: pl.DataFrame, trace: Trace, wanted: Selection
-) -> list[KernelPair]:
+def _pair_rows(pairs: pl.DataFrame, labels: pl.DataFrame, trace: Trace, wanted: Selection) -> list[KernelPair]:
     named = {
         row["group"]: Kernel(**kernel_of(row))
         for row in labels.unique("group", keep="first", maintain_order=True).iter_rows(named=True)

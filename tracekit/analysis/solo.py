@@ -52,7 +52,5 @@ def by_name(kernels: pl.DataFrame, group: pl.Series, names: pl.DataFrame) -> pl.
     """
     numbered = names.select("group", number=pl.col("name").rank("dense").cast(pl.UInt32))
     instances = pl.DataFrame({"group": group}).join(numbered, on="group", how="left", maintain_order="left")
-    pooled = alone(kernels, instances["number"], "eager arm, other launch configuration").rename(
-        {"group": "number"}
-    )
+    pooled = alone(kernels, instances["number"], "eager arm, other launch configuration").rename({"group": "number"})
     return numbered.join(pooled, on="number").drop("number").select(list(SOLO))

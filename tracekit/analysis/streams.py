@@ -30,8 +30,7 @@ class Streams(NamedTuple):
 def streams_by_device(kernels: pl.DataFrame) -> list[Streams]:
     """The streams of every device, by device."""
     return [
-        _streams(int(device), rows)
-        for (device,), rows in sorted(kernels.partition_by("device", as_dict=True).items())
+        _streams(int(device), rows) for (device,), rows in sorted(kernels.partition_by("device", as_dict=True).items())
     ]
 
 
@@ -68,9 +67,7 @@ def _lines(streams: Streams) -> list[Stream]:
     length = (pl.col("end") - pl.col("start")).sum()
     busy = streams.busy.group_by("number").agg(busy=length)
     beside = crossings(streams.busy, streams.deep).group_by("number").agg(overlapped=pl.col("overlap").sum())
-    rows = (
-        streams.ids.join(busy, on="number", how="left").join(beside, on="number", how="left").sort("number")
-    )
+    rows = streams.ids.join(busy, on="number", how="left").join(beside, on="number", how="left").sort("number")
     return [
         Stream(
             device=streams.device,

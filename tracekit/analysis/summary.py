@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import msgspec
 import polars as pl
 
 import tracekit
-from tracekit.analysis.devices import device_lines
+from tracekit.analysis.devices import device_lines, withheld
 from tracekit.analysis.kernels import base_name_matches, summarise
 from tracekit.analysis.results import Device, KernelSummary, Summary
 from tracekit.analysis.rows import kernel_of, number
@@ -61,17 +60,13 @@ def _ordered(table: pl.DataFrame, sort: str) -> pl.DataFrame:
 
 def _devices(selected: Selected, trust: Trust) -> list[Device]:
     lines = device_lines(*selected, trust.opaque_devices)
-    if not trust.sums_withheld:
-        return lines
-    return [msgspec.structs.replace(line, idle_ns=None, overlapped_ns=None, gaps=None) for line in lines]
+    return withheld(lines) if trust.sums_withheld else lines
 
 
 def _kernel_row(row: dict[str, Any], whole: int, trust: Trust) -> KernelSummary:
     total = None if trust.sums_withheld else row["total_ns"]
     fraction = None if trust.sums_withheld else row["overlapped_fraction"]
-    share = (
-        row["total_ns"] / whole if whole and not trust.sums_withheld and not trust.ranking_withheld else None
-    )
+    share = row["total_ns"] / whole if whole and not trust.sums_withheld and not trust.ranking_withheld else None
     quantiles: dict[str, Any] = {name: number(row[name]) for name in _MEASURED}
     return KernelSummary(
         **kernel_of(row),

@@ -8,6 +8,7 @@ import polars as pl
 
 from tracekit.analysis.results import Granularity, Recording, TraceLine, Warn
 from tracekit.trace.reader import Trace
+from tracekit.units import percent
 
 OPAQUE_LIMIT = 0.05
 """Share of GPU time inside graphs recorded whole above which kernels are not ranked."""
@@ -110,7 +111,7 @@ def _opaque_share(kernels: pl.DataFrame, executions: pl.DataFrame, granularity: 
     share = hidden / (hidden + seen)
     warning = Warn(
         "opaque_graphs",
-        f"{share:.1%} of GPU time is inside {executions.height} graph launches recorded as a whole: "
+        f"{percent(share)} of GPU time is inside {executions.height} graph launches recorded as a whole: "
         f"their kernels are not in this trace; {RECORD_NODES}",
         executions.height,
     )
@@ -160,7 +161,7 @@ _LOST = ("sums", "idle", "overlap")
 def _lost_warning(share: float, short: int, launches: int) -> Warn:
     return Warn(
         "lost_records",
-        f"{short} of {launches} graph launches own fewer kernels than their graph has ({share:.0%} of the "
+        f"{short} of {launches} graph launches own fewer kernels than their graph has ({percent(share, 0)} of the "
         "records are there): medians are usable, sums, idle and overlap are withheld; record for a "
         "shorter time, or with --cuda-flush-interval",
         short,
@@ -182,9 +183,7 @@ def _nothing_recorded(trace: Trace, granularity: Granularity) -> list[Warn]:
     return [Warn("no_kernels", why, 0)]
 
 
-def _processes_without_kernels(
-    kernels: pl.DataFrame, executions: pl.DataFrame, launches: pl.DataFrame
-) -> list[Warn]:
+def _processes_without_kernels(kernels: pl.DataFrame, executions: pl.DataFrame, launches: pl.DataFrame) -> list[Warn]:
     working = {*kernels["process"].unique(), *executions["process"].unique()}
     if not working and not launches.height:
         return []
@@ -204,8 +203,7 @@ def _processes_without_kernels(
 def _row_warnings(trace: Trace, invalid: dict[str, int]) -> list[Warn]:
     kernels, calls = trace.kernels, trace.calls
     warnings = [
-        Warn("invalid_rows", f"{count} kernel rows left out: {reason}", count)
-        for reason, count in invalid.items()
+        Warn("invalid_rows", f"{count} kernel rows left out: {reason}", count) for reason, count in invalid.items()
     ]
     zero_length = int((kernels["start"] == kernels["end"]).sum())
     if zero_length:
@@ -225,9 +223,7 @@ def _row_warnings(trace: Trace, invalid: dict[str, int]) -> list[Warn]:
         warnings.append(Warn("same_stream_overlap", message, inside))
     for (table, column), count in sorted(trace.unreadable.items()):
         if count:
-            message = (
-                f"{count} values of {table}.{column} have another type than the column's and were left out"
-            )
+            message = f"{count} values of {table}.{column} have another type than the column's and were left out"
             warnings.append(Warn("unreadable_values", message, count))
     for base, name in trace.facts.renamed.items():
         warnings.append(Warn("renamed_table", f"{base} is read from {name}", 1))
@@ -267,12 +263,7 @@ def _inside_predecessor(kernels: pl.DataFrame) -> int:
 
 
 def _merged_processes(kernels: pl.DataFrame) -> list[Warn]:
-    shared = (
-        kernels.group_by("device")
-        .agg(pl.col("process").n_unique())
-        .filter(pl.col("process") > 1)
-        .sort("device")
-    )
+    shared = kernels.group_by("device").agg(pl.col("process").n_unique()).filter(pl.col("process") > 1).sort("device")
     return [
         Warn(
             "processes_merged",

@@ -41,7 +41,9 @@ def _times(pair: PhasePair, a: Arm, b: Arm) -> str:
         return f"undecided, {_why_no_interval(pair)}; tendency: {times} ({ratio})"
     interval = f"95 % {pair.interval.low:.3f}-{pair.interval.high:.3f}, n = {pair.a.count} and {pair.b.count}"
     if winner_of(pair) == "undecided":
-        return f"undecided, the interval reaches beyond and within +-{MARGIN:.0%}; tendency: {times} ({ratio}, {interval})"
+        return (
+            f"undecided, the interval reaches beyond and within +-{MARGIN:.0%}; tendency: {times} ({ratio}, {interval})"
+        )
     return f"{times} ({ratio}, {interval})"
 
 
@@ -61,9 +63,7 @@ def verdict_of(pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, con
     return Verdict(winner, reason_of(pair, a, b), _advice(winner, pair, a, b, framework, conflict))
 
 
-def _advice(
-    winner: Winner, pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, conflict: bool
-) -> str:
+def _advice(winner: Winner, pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, conflict: bool) -> str:
     if pair.name == OUTSIDE:
         return "put ranges round this work if it should count"
     if winner == "tie":
@@ -85,9 +85,7 @@ def switch(best: Arm, other: Arm, framework: Framework | None) -> str:
     """How to get the better arm: only what can be done."""
     graphs = ("graph", "opaque graph", "mixed")
     if best.role == "eager" and other.role in graphs:
-        return (
-            f"run without graphs: {framework.graphs_off if framework else 'use the switch of your framework'}"
-        )
+        return f"run without graphs: {framework.graphs_off if framework else 'use the switch of your framework'}"
     if best.role in graphs and other.role == "eager":
         on = framework.graphs_on if framework else "use the switch of your framework"
         if (best.overlapped_share < 0.01 and other.overlapped_share < 0.01) or best.overlapped_share >= 0.01:
@@ -108,8 +106,7 @@ def overall(pairs: list[PhasePair], a: Arm, b: Arm, framework: Framework | None)
     for pair, winner in judged:
         won.setdefault(winner, []).append(pair.name)
     told = "; ".join(
-        f"{_called(winner, a, b)}: {', '.join(names)}"
-        for winner, names in sorted(won.items(), key=lambda w: w[0])
+        f"{_called(winner, a, b)}: {', '.join(names)}" for winner, names in sorted(won.items(), key=lambda w: w[0])
     )
     sides = [winner for winner in ("a", "b") if winner in won]
     if not judged:
@@ -140,8 +137,8 @@ def _listed(names: list[str]) -> str:
 
 def _called(winner: str, a: Arm, b: Arm) -> str:
     return {
-        "a": f"{a.letter} is faster in",
-        "b": f"{b.letter} is faster in",
+        "a": f"{a.letter} ({a.role}) is faster in",
+        "b": f"{b.letter} ({b.role}) is faster in",
         "tie": "no difference in",
         "undecided": "undecided for",
     }[winner]

@@ -39,7 +39,5 @@ def _domain() -> Any:  # noqa: ANN401
     try:
         import nvtx  # type: ignore[import-untyped]
     except ImportError as error:
-        raise ImportError(
-            "tracekit.phase needs the nvtx package here: pip install 'tracekit[nvtx]'"
-        ) from error
+        raise ImportError("tracekit.phase needs the nvtx package here: pip install 'tracekit[nvtx]'") from error
     return nvtx.get_domain(DOMAIN)

@@ -17,14 +17,10 @@ from tracekit.report.views.diff import document
 def diff(
     traces: Annotated[
         list[str],
-        typer.Argument(
-            help="Two or more traces of the same work, each launched another way.", metavar="A B [C...]"
-        ),
+        typer.Argument(help="Two or more traces of the same work, each launched another way.", metavar="A B [C...]"),
     ],
     phase: options.PhasesOption = None,
-    warm_up: Annotated[
-        int, typer.Option(help="Instances of a repeated phase left out at its beginning.", min=0)
-    ] = 1,
+    warm_up: Annotated[int, typer.Option(help="Instances of a repeated phase left out at its beginning.", min=0)] = 1,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(

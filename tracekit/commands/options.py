@@ -45,9 +45,7 @@ KernelOption = Annotated[
         metavar="PATTERN",
     ),
 ]
-PhaseOption = Annotated[
-    str | None, typer.Option(help="Only the work of this phase (see 'info').", metavar="NAME")
-]
+PhaseOption = Annotated[str | None, typer.Option(help="Only the work of this phase (see 'info').", metavar="NAME")]
 PhasesOption = Annotated[
     str | None,
     typer.Option("--phase", help="Phases are the NVTX ranges whose name matches this.", metavar="REGEX"),
@@ -56,13 +54,9 @@ DeviceOption = Annotated[int | None, typer.Option(help="Only this device.")]
 StreamOption = Annotated[int | None, typer.Option(help="Only this stream.")]
 FromOption = Annotated[
     str | None,
-    typer.Option(
-        "--from", help="Only kernels that start at this time or later, such as 1.5s.", metavar="TIME"
-    ),
+    typer.Option("--from", help="Only kernels that start at this time or later, such as 1.5s.", metavar="TIME"),
 ]
-ToOption = Annotated[
-    str | None, typer.Option("--to", help="Only kernels that start before this time.", metavar="TIME")
-]
+ToOption = Annotated[str | None, typer.Option("--to", help="Only kernels that start before this time.", metavar="TIME")]
 TraceArgument = Annotated[
     str, typer.Argument(help="A .sqlite export, a parquetdir export or a .nsys-rep report.", metavar="TRACE")
 ]

@@ -29,9 +29,7 @@ def check_output(path: Path | None, force: bool) -> None:
         raise WrongUsage(f"{path}: its folder does not exist: create it first")
 
 
-def write_answer(
-    answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", form: Format, path: Path | None
-) -> None:
+def write_answer(answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", form: Format, path: Path | None) -> None:
     """Render the answer and put it on stdout or into the file, which appears whole or not at all."""
     text = _rendered(answer, view, form, to_terminal=path is None and sys.stdout.isatty())
     if path is None:
@@ -44,9 +42,7 @@ def write_answer(
         raise WrongUsage(f"{path}: cannot be written ({error.strerror}): name another place") from error
 
 
-def _rendered(
-    answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", form: Format, *, to_terminal: bool
-) -> str:
+def _rendered(answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", form: Format, *, to_terminal: bool) -> str:
     match form:
         case Format.json:
             from tracekit.report import json
@@ -63,9 +59,7 @@ def _rendered(
         case Format.table:
             from tracekit.report import table
 
-            return table.render(
-                view(answer), width=shutil.get_terminal_size().columns if to_terminal else None
-            )
+            return table.render(view(answer), width=shutil.get_terminal_size().columns if to_terminal else None)
 
 
 def _put(path: Path, text: str) -> None:

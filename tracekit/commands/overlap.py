@@ -16,9 +16,7 @@ def overlap(
     trace: options.TraceArgument,
     baseline: Annotated[
         str | None,
-        typer.Option(
-            help="An eager run of the same work, to know how long each kernel takes alone.", metavar="TRACE"
-        ),
+        typer.Option(help="An eager run of the same work, to know how long each kernel takes alone.", metavar="TRACE"),
     ] = None,
     by: options.ByOption = options.By.launch,
     top: options.TopOption = None,

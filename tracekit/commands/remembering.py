@@ -11,9 +11,7 @@ from tracekit.trace.kept import Kept
 A = TypeVar("A", bound=Answer)
 
 
-def remembered(
-    kind: type[A], question: object, traces: list[str], answer: Callable[[], A], *, cached: bool
-) -> A:
+def remembered(kind: type[A], question: object, traces: list[str], answer: Callable[[], A], *, cached: bool) -> A:
     """The answer to ``question`` (anything whose repr tells it apart) about the traces as they are now."""
     identities = [file_identity(Path(name)) for name in traces]
     if not cached or None in identities:

@@ -17,11 +17,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """Sections in reading order, then warnings."""
+    """Sections in reading order, those with something in them, then warnings."""
 
     title: str
     sections: list[Section]
     warnings: list[str]
+
+
+def filled(sections: list[Section]) -> list[Section]:
+    """The sections that have something to show."""
+    return [section for section in sections if section.rows or section.notes]
 
 
 def printable(text: str) -> str:

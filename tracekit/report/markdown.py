@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tracekit.report.document import Document, Section, printable
+from tracekit.report.document import Document, Section, filled, printable
 
 
 def render(document: Document) -> str:
@@ -13,7 +13,7 @@ def render(document: Document) -> str:
 
 def _lines(document: Document) -> Iterator[str]:
     yield f"### {_plain(document.title)}"
-    for section in document.sections:
+    for section in filled(document.sections):
         yield ""
         if section.title:
             yield f"**{_plain(section.title)}**"
@@ -32,11 +32,7 @@ def _table(section: Section) -> Iterator[str]:
     if not section.rows:
         return
     yield "| " + " | ".join(map(_cell, section.columns)) + " |"
-    yield (
-        "|"
-        + "|".join("---" if i < section.text_columns else "---:" for i in range(len(section.columns)))
-        + "|"
-    )
+    yield ("|" + "|".join("---" if i < section.text_columns else "---:" for i in range(len(section.columns))) + "|")
     for row in section.rows:
         yield "| " + " | ".join(map(_cell, row)) + " |"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 from tabulate import tabulate
 
-from tracekit.report.document import Document, Section, printable
+from tracekit.report.document import Document, Section, filled, printable
 
 NARROWEST_NAME = 16
 """First columns are cut down to this many characters where a terminal is too narrow."""
@@ -15,14 +15,13 @@ def render(document: Document, *, width: int | None = None) -> str:
     """The document as text. With a ``width``, that of a terminal, with colour and cut to fit."""
     lines = [
         printable(document.title),
-        *(line for section in document.sections for line in _section(section, width)),
+        *(line for section in filled(document.sections) for line in _section(section, width)),
     ]
     if document.warnings:
         lines += ["", *(f"warning: {printable(warning)}" for warning in document.warnings)]
     if width is not None:
         lines = [
-            click.style("warning:", fg="yellow") + line[8:] if line.startswith("warning: ") else line
-            for line in lines
+            click.style("warning:", fg="yellow") + line[8:] if line.startswith("warning: ") else line for line in lines
         ]
         lines[0] = click.style(lines[0], bold=True)
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -50,9 +49,7 @@ def _table(section: Section, width: int | None) -> list[str]:
 
 def _text(section: Section, rows: list[list[str]]) -> list[str]:
     sides = ["left" if i < section.text_columns else "right" for i in range(len(section.columns))]
-    return tabulate(
-        rows, headers=section.columns, tablefmt="plain", colalign=sides, disable_numparse=True
-    ).splitlines()
+    return tabulate(rows, headers=section.columns, tablefmt="plain", colalign=sides, disable_numparse=True).splitlines()
 
 
 def _cut(text: str, room: int) -> str:

@@ -32,9 +32,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 def read_facts(export: Export) -> Facts:
     """Collect the facts by name, from the few tables that hold them."""
-    about = _values(
-        export, "META_DATA_EXPORT", ("EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION", "EXPORT_PLATFORM")
-    )
+    about = _values(export, "META_DATA_EXPORT", ("EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION", "EXPORT_PLATFORM"))
     capture = _values(export, "META_DATA_CAPTURE", ("CUDA_GRAPH_TRACE_OPTIONS:MODE",))
     system = _values(export, "TARGET_INFO_SYSTEM_ENV", ("NvDriverVersion", "CudaDriverVersion"))
     tables = {

@@ -58,9 +58,7 @@ def read_integers(descriptor: int, root_page: int, fields: Mapping[str, int]) ->
     with ThreadPoolExecutor(_THREADS) as pool:
         decoded = pool.map(lambda block: _decoded(pages.read(block), pages.usable, fields.values()), blocks)
         columns = zip(*decoded, strict=True)
-        return pl.DataFrame(
-            [pl.concat(parts).alias(name) for name, parts in zip(fields, columns, strict=True)]
-        )
+        return pl.DataFrame([pl.concat(parts).alias(name) for name, parts in zip(fields, columns, strict=True)])
 
 
 class _Pages:
@@ -151,9 +149,7 @@ def _decoded(block: Bytes, usable: int, wanted: Collection[int]) -> list[pl.Seri
     return [fields[position] for position in wanted]
 
 
-def _record_headers(
-    flat: Bytes, record: Positions, field_count: int
-) -> tuple[NDArray[np.integer], Positions]:
+def _record_headers(flat: Bytes, record: Positions, field_count: int) -> tuple[NDArray[np.integer], Positions]:
     """Serial types, one row a field, and where the fields' values begin."""
     header_size = flat.take(record, mode="clip")
     if field_count > 126 or (header_size <= field_count).any() or (header_size > 127).any():

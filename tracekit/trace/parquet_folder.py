@@ -20,9 +20,7 @@ class ParquetFolder:
         self.unreadable: Counter[tuple[str, str]] = Counter()
         self._files = {file.stem: file for file in sorted(path.glob("*.parquet"))}
         if not self._files:
-            raise UnusableInput(
-                f"{path}: a folder without Parquet files: name a .sqlite export or a parquetdir export"
-            )
+            raise UnusableInput(f"{path}: a folder without Parquet files: name a .sqlite export or a parquetdir export")
 
     def tables(self) -> dict[str, dict[str, str]]:
         """Table -> {column: type}."""

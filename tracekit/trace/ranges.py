@@ -26,9 +26,7 @@ def closed_ranges(export: Export, strings: pl.DataFrame) -> pl.DataFrame:
             "globalTid": pl.Int64,
             "domainId": pl.Int64,
         },
-    ).with_columns(
-        process=pl.col("globalTid") // schema.PROCESS_UNIT, domainId=pl.col("domainId").fill_null(0)
-    )
+    ).with_columns(process=pl.col("globalTid") // schema.PROCESS_UNIT, domainId=pl.col("domainId").fill_null(0))
     rows = rows.join(strings.rename({"value": "_registered"}), left_on="textId", right_on="id", how="left")
     rows = rows.with_columns(name=pl.coalesce("text", "_registered", pl.lit("(unnamed)")))
     domains = (

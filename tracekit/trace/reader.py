@@ -58,9 +58,7 @@ class Trace:
         frame = self.export.read(schema.STRING_TABLE, {"id": pl.Int64, "value": pl.String})
         return frame.unique("id", keep="first", maintain_order=True)
 
-    def _frames(
-        self, names: tuple[str, ...], read: Callable[[], tuple[pl.DataFrame, ...]]
-    ) -> dict[str, pl.DataFrame]:
+    def _frames(self, names: tuple[str, ...], read: Callable[[], tuple[pl.DataFrame, ...]]) -> dict[str, pl.DataFrame]:
         def build() -> tuple[dict[str, pl.DataFrame], bool]:
             frames = dict(zip(names, read(), strict=True))
             # What could not be read is counted while reading, and must be said every time.
@@ -94,9 +92,7 @@ class Trace:
         return dict(zip(frame["reason"], frame["count"], strict=True))
 
     def _read_kernels(self) -> tuple[pl.DataFrame, ...]:
-        columns = dict.fromkeys(
-            (*schema.KERNEL_COLUMNS.values(), *schema.NAME_COLUMNS, *schema.LAUNCH_SHAPE), pl.Int64
-        )
+        columns = dict.fromkeys((*schema.KERNEL_COLUMNS.values(), *schema.NAME_COLUMNS, *schema.LAUNCH_SHAPE), pl.Int64)
         rows = self.export.read(schema.KERNEL_TABLE, columns).rename(
             {source: column for column, source in schema.KERNEL_COLUMNS.items()}
         )
@@ -113,9 +109,7 @@ class Trace:
         )
         overlapped, depths = overlap_by_device(rows)
         rows = rows.with_columns(overlapped)
-        left_out = pl.DataFrame(
-            list(reasons.items()), schema={"reason": pl.String, "count": pl.Int64}, orient="row"
-        )
+        left_out = pl.DataFrame(list(reasons.items()), schema={"reason": pl.String, "count": pl.Int64}, orient="row")
         return rows.select(list(schema.KERNELS)).cast(schema.KERNELS), keys, depths, left_out
 
     def _launched_before_zero(self) -> pl.DataFrame:
@@ -158,9 +152,7 @@ class Trace:
 
     def _gpu_rows(self, rows: pl.DataFrame, frame_schema: pl.Schema) -> pl.DataFrame:
         rows, _ = believable(rows, self._launched_before_zero)
-        rows = rows.with_columns(
-            pl.col("device").fill_null(0).cast(pl.Int32), pl.col("process") // schema.PROCESS_UNIT
-        )
+        rows = rows.with_columns(pl.col("device").fill_null(0).cast(pl.Int32), pl.col("process") // schema.PROCESS_UNIT)
         rows = self._fill_sole_process(rows).select(list(frame_schema)).cast(frame_schema)
         return rows.sort(pl.all())
 

@@ -111,9 +111,7 @@ class SqliteFile:
     def _decoded(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
         """Integer columns, straight from the pages."""
         execute = self._connection.execute
-        root = execute(
-            "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
-        ).fetchone()
+        root = execute("SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
         # Columns hidden for another reason than 3 (generated and stored) are not in the record.
         described = execute("SELECT name, pk, hidden FROM pragma_table_xinfo(?)", (table,)).fetchall()
         stored = [name for name, _, hidden in described if hidden in (0, 3)]
@@ -144,9 +142,7 @@ class SqliteFile:
         self._check_header(header)
         # A database in WAL mode that is opened in any other way gets companion files beside it.
         options = "immutable=1" if 2 in header[18:20] else "mode=ro"
-        self._connection = sqlite3.connect(
-            f"{source.as_uri()}?{options}", uri=True, timeout=0, isolation_level=None
-        )
+        self._connection = sqlite3.connect(f"{source.as_uri()}?{options}", uri=True, timeout=0, isolation_level=None)
         undone.callback(self._connection.close)
         self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         self._connection.execute("PRAGMA temp_store = MEMORY")
@@ -168,9 +164,7 @@ class SqliteFile:
         if not header:
             raise self._unusable(f"the file is empty; {_EXPORT_AGAIN}")
         if header.startswith(_GIT_LFS_POINTER):
-            raise self._unusable(
-                "this is a Git LFS pointer, not the file itself; fetch it with: git lfs pull"
-            )
+            raise self._unusable("this is a Git LFS pointer, not the file itself; fetch it with: git lfs pull")
         if not header.startswith(_MAGIC[: len(header)]):
             raise self._unusable(f"this is not a SQLite file; {_EXPORT_AGAIN}")
         size = os.fstat(self._descriptor).st_size

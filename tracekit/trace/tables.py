@@ -65,9 +65,7 @@ class Export:
         if name is None:
             return pl.DataFrame(schema=dict(columns))
         spelled = {column.lower(): column for column in self._columns[name]}
-        present = {
-            spelled[column.lower()]: kind for column, kind in columns.items() if column.lower() in spelled
-        }
+        present = {spelled[column.lower()]: kind for column, kind in columns.items() if column.lower() in spelled}
         if not present:
             return pl.DataFrame(schema=dict(columns))
         frame = self._tables.read(name, present)

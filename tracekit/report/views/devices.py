@@ -17,12 +17,12 @@ def device_section(devices: Sequence[Device]) -> Section:
                 str(line.device),
                 str(line.kernel_rows),
                 duration(line.span_ns),
-                duration(line.busy_ns),
+                _or_withheld(line.busy_ns),
                 duration(line.copy_ns),
                 _or_withheld(line.idle_ns),
-                duration(line.summed_ns),
+                _or_withheld(line.summed_ns),
                 _or_withheld(line.overlapped_ns),
-                str(line.max_depth),
+                "withheld" if line.max_depth is None else str(line.max_depth),
             ]
             for line in devices
         ],
@@ -34,9 +34,7 @@ def gap_section(devices: Sequence[Device]) -> Section:
     rows = [
         [
             str(line.device),
-            f"{duration(gap.from_ns)} to {duration(gap.to_ns)}"
-            if gap.to_ns
-            else f"{duration(gap.from_ns)} and more",
+            f"{duration(gap.from_ns)} to {duration(gap.to_ns)}" if gap.to_ns else f"{duration(gap.from_ns)} and more",
             str(gap.count),
             duration(gap.total_ns),
         ]
@@ -44,9 +42,7 @@ def gap_section(devices: Sequence[Device]) -> Section:
         for gap in line.gaps or []
         if gap.count
     ]
-    return Section(
-        "Pauses with neither kernel nor copy", ["device", "length", "count", "time"], rows, text_columns=2
-    )
+    return Section("Pauses with neither kernel nor copy", ["device", "length", "count", "time"], rows, text_columns=2)
 
 
 def _or_withheld(ns: int | None) -> str:

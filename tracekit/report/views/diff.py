@@ -1,6 +1,6 @@
 """What a person is shown of a comparison."""
 
-from tracekit.analysis.results import Diff, KernelComparison, KernelOnOneSide, Number, Phase
+from tracekit.analysis.results import Diff, KernelComparison, KernelOnOneSide, Number, Phase, Verdict
 from tracekit.report.document import Document, Section
 from tracekit.report.views.names import dimensions, kernel_names, trace_notes, warning_lines
 from tracekit.units import duration, percent
@@ -51,7 +51,11 @@ def _arms(answer: Diff) -> Section:
 
 def _verdict(answer: Diff) -> Section:
     verdict = answer.verdict
-    return Section("Verdict", notes=[f"{verdict.winner}: {verdict.reason}", f"advice: {verdict.advice}"])
+    return Section("Verdict", notes=[f"{_winner(verdict, 'b')}: {verdict.reason}", f"advice: {verdict.advice}"])
+
+
+def _winner(verdict: Verdict, arm: str) -> str:
+    return {"a": "a wins", "b": f"{arm} wins", "tie": "no difference"}.get(verdict.winner, "undecided")
 
 
 def _phase_by_arm(answer: Diff) -> Section:
@@ -106,7 +110,7 @@ def _interval(bounds: tuple[float, float] | None) -> str:
 
 
 def _count(value: Number | None) -> str:
-    return "-" if value is None else f"{value:g}"
+    return "-" if value is None else f"{round(value, 2):g}"
 
 
 def _both(a: Number | None, b: Number | None) -> str:
@@ -116,10 +120,7 @@ def _both(a: Number | None, b: Number | None) -> str:
 def _reasons(phases: list[Phase], arm: str) -> Section:
     notes = []
     for row in phases:
-        winner = {"a": "a wins", "b": f"{arm} wins", "tie": "no difference"}.get(
-            row.verdict.winner, "undecided"
-        )
-        notes.append(f"{row.name}: {winner}")
+        notes.append(f"{row.name}: {_winner(row.verdict, arm)}")
         notes += [f"  {sentence}" for sentence in row.verdict.reason.split("; ")]
         notes.append(f"  advice: {row.verdict.advice}")
     return Section(f"Why, {arm} against a", notes=notes)

@@ -26,7 +26,7 @@ def _facts(answer: Info) -> Section:
         "nsys": line.nsys_version,
         "export schema": line.schema_version,
         "platform": answer.platform,
-        "GPU": ", ".join(gpus) or None,
+        "GPU": ", ".join(dict.fromkeys(gpus)) or None,
         "driver": answer.driver_version,
         "CUDA": answer.cuda_version,
         "graph tracing": line.granularity,
@@ -50,8 +50,7 @@ def _numbers(values: list[int] | list[int | None]) -> str | None:
 
 def _rows(answer: Info) -> Section:
     rows = [
-        [name, "not recorded" if name in answer.not_recorded else str(count)]
-        for name, count in answer.rows.items()
+        [name, "not recorded" if name in answer.not_recorded else str(count)] for name, count in answer.rows.items()
     ]
     return Section("Rows", ["rows", "count"], rows)
 
@@ -70,10 +69,7 @@ def _processes(answer: Info) -> Section:
 
 
 def _phases(answer: Info) -> Section:
-    rows = [
-        [line.name, str(line.instances), str(line.kernel_rows), duration(line.kernel_ns)]
-        for line in answer.phases
-    ]
+    rows = [[line.name, str(line.instances), str(line.kernel_rows), duration(line.kernel_ns)] for line in answer.phases]
     return Section(
         "Phases",
         ["phase", "instances", "kernels", "kernel time"],

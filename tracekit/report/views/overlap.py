@@ -32,7 +32,7 @@ def _depth(devices: list[DeviceOverlap]) -> Section:
     rows = [
         [str(line.device), depth, duration(length), percent(length / line.busy_ns if line.busy_ns else None)]
         for line in devices
-        for depth, length in line.depth_ns.items()
+        for depth, length in (line.depth_ns or {}).items()
     ]
     return Section("Time by depth (kernels at once)", ["device", "depth", "time", "of busy"], rows)
 
@@ -48,6 +48,8 @@ def _kinds(devices: list[DeviceOverlap]) -> Section:
         for line in devices
         if line.stream_overlap_ns or line.graph_branch_overlap_ns or line.same_stream_overlap_ns
     ]
+    if any(line.overlapped_ns is None for line in devices):
+        return Section("Kinds of overlap", notes=["withheld: records were lost"])
     if not rows:
         return Section("Kinds of overlap", notes=["no kernel ran beside another"])
     notes = []

@@ -52,9 +52,7 @@ def _kernels(answer: Summary) -> Section:
     ]
     notes = [] if rows else ["no kernel to show"]
     if any(row.mixed for row in answer.kernels):
-        notes.append(
-            "mixed: p95 is over 1.5 times p5 without overlap, so the median stands for several kinds of work"
-        )
+        notes.append("mixed: p95 is over 1.5 times p5 without overlap, so the median stands for several kinds of work")
     return Section(f"Kernels by {answer.by}", columns, rows, text_columns=1 + len(shape), notes=notes)
 
 
