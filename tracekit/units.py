@@ -28,5 +28,5 @@ def parse_time(text: str) -> int:
     found = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*(s|ms|us|µs|ns)?\s*", text)
     if not found:
         raise ValueError(f"{text!r} is not a time: write 1.5s, 200ms, 30us or a number of ns")
-    scale = dict((unit, size) for size, unit in _UNITS).get((found[2] or "ns").replace("µ", "u"), 1)
+    scale = {unit: size for size, unit in _UNITS}.get((found[2] or "ns").replace("µ", "u"), 1)
     return round(float(found[1]) * scale)

@@ -10,7 +10,7 @@ from tracekit.analysis.phase_diff import PhasePair, Side, measure_phases, pair_o
 from tracekit.analysis.results import OUTSIDE, Diff, Number, Phase, Verdict, Warn
 from tracekit.analysis.rows import number
 from tracekit.analysis.statistics import ratio_of_medians, status
-from tracekit.analysis.verdict import overall, verdict_of, winner_of
+from tracekit.analysis.verdict import overall, switch, verdict_of, winner_of
 from tracekit.frameworks import Framework, detect
 from tracekit.trace.reader import Trace
 from tracekit.units import percent
@@ -29,19 +29,20 @@ def compare(traces: list[Trace], pattern: str | None = None, warm_up: int = 1, g
     kernels, only_a, only_b = [], [], []
     verdicts: list[Verdict] = []
     measured = measure_phases(arms, names)
-    best = {name: _best(sides) for name, (_, sides) in measured.items()}
+    leaders = {name: _leaders(sides) for name, (_, sides) in measured.items()}
     for i, other in enumerate(others, start=1):
         pairs = [pair_of(name, basis, sides[0], sides[i]) for name, (basis, sides) in measured.items()]
         conflict = {"a", "b"} <= {winner_of(pair) for pair in pairs if pair.name != OUTSIDE}
         phases += [
-            _phase(pair, other, best[pair.name], verdict_of(pair, first, other, framework, conflict)) for pair in pairs
+            _phase(pair, other, leaders[pair.name], verdict_of(pair, first, other, framework, conflict))
+            for pair in pairs
         ]
         verdicts.append(overall(pairs, first, other, framework))
         both, mine, theirs = compare_kernels(first, other)
         kernels += both
         only_a += mine
         only_b += theirs
-    answer = verdicts[0] if len(others) == 1 else _over_all_arms(arms, names, best, phases)
+    answer = verdicts[0] if len(others) == 1 else _over_all_arms(arms, leaders, phases)
     return Diff(
         tracekit=tracekit.__version__,
         command="diff",
@@ -63,7 +64,7 @@ def _framework(arms: list[Arm]) -> Framework | None:
     return detect(kernels, ranges)
 
 
-def _phase(pair: PhasePair, other: Arm, best: str | None, verdict: Verdict) -> Phase:
+def _phase(pair: PhasePair, other: Arm, leaders: list[str], verdict: Verdict) -> Phase:
     interval = pair.interval
     values: dict[str, Number | None] = {}
     for letter, side in (("a", pair.a), ("b", pair.b)):
@@ -92,7 +93,8 @@ def _phase(pair: PhasePair, other: Arm, best: str | None, verdict: Verdict) -> P
         kernel_rows_b=pair.b.kernel_rows,
         kernel_ns_a=pair.a.kernel_ns,
         kernel_ns_b=pair.b.kernel_ns,
-        best=best,
+        best=leaders[0] if len(leaders) == 1 else None,
+        leaders=leaders,
         verdict=verdict,
     )
 
@@ -105,39 +107,45 @@ def _bounds(side: Side) -> tuple[Number, Number] | None:
     return None if side.serial is None else (number(side.serial.low), number(side.serial.high))
 
 
-def _best(sides: list[Side]) -> str | None:
-    """The letter of the arm with the least phase time, if it is set apart from every other; else None."""
+def _leaders(sides: list[Side]) -> list[str]:
+    """The letters of the arm with the least phase time, first, and of those not set apart from it."""
     times = {letter: side.times for letter, side in zip(LETTERS, sides, strict=False) if side.count}
     if len(times) < 2:
-        return None
-    least = min(times, key=lambda letter: float(np.median(times[letter])))
-    apart = all(
-        status(ratio_of_medians(times[least], values), True) == "slower"
-        for letter, values in times.items()
-        if letter != least
-    )
-    return least if apart else None
+        return []
+    ordered = sorted(times, key=lambda letter: (float(np.median(times[letter])), letter))
+    least = ordered[0]
+    return [
+        letter
+        for letter in ordered
+        if letter == least or status(ratio_of_medians(times[least], times[letter]), True) != "slower"
+    ]
 
 
-def _over_all_arms(arms: list[Arm], names: list[str], best: dict[str, str | None], phases: list[Phase]) -> Verdict:
+def _over_all_arms(arms: list[Arm], leaders: dict[str, list[str]], phases: list[Phase]) -> Verdict:
     """With more than two arms: the best arm of each phase. The winner is about the first against the best."""
     by_letter = {arm.letter: arm for arm in arms}
-    judged = [name for name in names if name != OUTSIDE]
-    told = "; ".join(
-        f"{name}: {by_letter[letter].name}" if (letter := best[name]) else f"{name}: no arm is set apart"
-        for name in judged
-    )
-    decided = {best[name] for name in judged}
-    advice = {(row.name, row.arm): row.verdict.advice for row in phases if row.verdict.winner in ("a", "b")}
-    if len(decided) == 1 and (only := next(iter(decided))) is not None:
-        versus = only if only != "a" else arms[1].letter
-        how = next((text for (_, arm), text in advice.items() if arm == versus), "")
-        return Verdict("a" if only == "a" else "b", f"best arm by phase: {told}", how or f"use {by_letter[only].name}")
+    judged = {name: of for name, of in leaders.items() if name != OUTSIDE}
+    told = "; ".join(f"{name}: {_led(of, by_letter)}" for name, of in judged.items())
+    common = set.intersection(*(set(of) for of in judged.values())) if judged else set()
+    ahead = {name for name, of in judged.items() if len(of) < len(arms)}
+    if ahead and len(common) == 1:
+        best = common.pop()
+        other = by_letter[best if best != "a" else next(row.arm for row in phases if row.name in ahead)]
+        how = switch(by_letter[best], arms[0] if best != "a" else other, _framework(arms))
+        return Verdict("a" if best == "a" else "b", f"best arm by phase: {told}", how)
     return Verdict(
         "undecided",
         f"best arm by phase: {told}",
-        "see each phase: the switches are for a whole process, so different winners mean running the phases apart",
+        "see each phase: a switch is for a whole process, so other winners mean running the phases apart",
     )
+
+
+def _led(leaders: list[str], arms: dict[str, Arm]) -> str:
+    if not leaders or len(leaders) == len(arms):
+        return "no arm is set apart"
+    if len(leaders) == 1:
+        return arms[leaders[0]].name
+    return f"{' and '.join(arms[letter].name for letter in leaders)}, not set apart from each other"
 
 
 def _warnings(arms: list[Arm], phases: list[Phase]) -> list[Warn]:

@@ -26,9 +26,9 @@ def normalised_name(name: pl.Expr) -> pl.Expr:
 def matched_labels(keys: list[pl.DataFrame], by: By = "launch") -> pl.DataFrame:
     """Give the kernels of several traces common group numbers.
 
-    ``keys`` are the traces' schema.KERNEL_KEYS. Returns one row a trace and key: ``trace``, ``key``,
-    ``group``, ``normalised`` (matched by name without what a compiler varies) and the labels. Names are
-    normalised only between kernels that not every trace has, and only where no trace has two candidates; original names are kept in the labels.
+    ``keys`` are the traces' schema.KERNEL_KEYS. Returns one row a trace and key: ``trace``, ``key``, ``group``,
+    ``normalised`` (matched by name without what a compiler varies) and the labels, with original names. Names
+    are normalised only between kernels that not every trace has, and only where no trace has two candidates.
     """
     labels = pl.concat(
         [label_groups(frame, by).with_columns(trace=pl.lit(i, pl.UInt32)) for i, frame in enumerate(keys)]

@@ -226,7 +226,10 @@ class KernelOnOneSide(Kernel, frozen=True):
 
 
 class Phase(msgspec.Struct, frozen=True):
-    """One phase in two arms. Times are medians over the counted instances."""
+    """One phase in two arms. Times are medians over the counted instances.
+
+    ``leaders`` are the arm with the least time and those not set apart from it; ``best`` is the only one.
+    """
 
     name: str
     arm: str
@@ -265,6 +268,7 @@ class Phase(msgspec.Struct, frozen=True):
     kernel_ns_a: int
     kernel_ns_b: int
     best: str | None
+    leaders: list[str]
     verdict: Verdict
 
 

@@ -13,7 +13,7 @@ def _profiled() -> bool:
     return any(os.environ.get(name) for name in ("NVTX_INJECTION64_PATH", "NVTX_INJECTION32_PATH"))
 
 
-class phase(ContextDecorator):  # noqa: N801
+class phase(ContextDecorator):
     """A range named ``name`` round a piece of work, as a context manager or a decorator.
 
     Costs next to nothing outside of a profiler. Needs the ``nvtx`` package inside of one, and raises

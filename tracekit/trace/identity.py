@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 
 from tracekit import __version__
@@ -17,8 +18,15 @@ def cache_folder() -> Path:
 
 
 def digest(*parts: object) -> str:
-    """A name for what was made by this version of tracekit from these parts."""
-    return hashlib.sha256(repr((__version__, *parts)).encode()).hexdigest()[:32]
+    """A name for what this code made from these parts."""
+    return hashlib.sha256(repr((__version__, _code_state(), *parts)).encode()).hexdigest()[:32]
+
+
+@cache
+def _code_state() -> int:
+    """When the package's code last changed: a working copy changes without a new version."""
+    package = Path(__file__).parents[1]
+    return max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
 
 
 def file_identity(path: Path) -> str | None:

@@ -51,7 +51,8 @@ def _arms(answer: Diff) -> Section:
 
 def _verdict(answer: Diff) -> Section:
     verdict = answer.verdict
-    return Section("Verdict", notes=[f"{_winner(verdict, 'b')}: {verdict.reason}", f"advice: {verdict.advice}"])
+    won = f"{_winner(verdict, 'b')}: " if len(answer.arms) == 2 else ""
+    return Section("Verdict", notes=[won + verdict.reason, f"advice: {verdict.advice}"])
 
 
 def _winner(verdict: Verdict, arm: str) -> str:
@@ -61,18 +62,18 @@ def _winner(verdict: Verdict, arm: str) -> str:
 def _phase_by_arm(answer: Diff) -> Section:
     """Median time of each phase in each arm, the best one marked."""
     times: dict[str, dict[str, Number | None]] = {}
-    best: dict[str, str | None] = {}
+    leaders: dict[str, list[str]] = {}
     for row in answer.phases:
         if row.time_basis is None:
             continue
         times.setdefault(row.name, {"a": row.time_ns_a})[row.arm] = row.time_ns_b
-        best[row.name] = row.best
+        leaders[row.name] = row.leaders if len(row.leaders) < len(answer.arms) else []
     arms = [line.arm for line in answer.arms]
     rows = [
-        [name, *(duration(of.get(arm)) + (" *" if best[name] == arm else "") for arm in arms)]
+        [name, *(duration(of.get(arm)) + ("*" if arm in leaders[name] else " ") for arm in arms)]
         for name, of in times.items()
     ]
-    notes = ["* best: faster than every other arm by more than 2 %, interval included"]
+    notes = ["* the best, or not set apart from it: the other arms are slower by more than 2 %, interval included"]
     return Section("Phase time by arm", ["phase", *arms], rows, notes=notes)
 
 

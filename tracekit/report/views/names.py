@@ -39,7 +39,8 @@ def trace_notes(lines: list[TraceLine]) -> list[str]:
         "unknown": "graph tracing unknown",
     }
     return [
-        f"{line.path}: {', '.join(dict.fromkeys(line.gpus)) or 'GPU not recorded'}; nsys {line.nsys_version or 'unknown'}; "
+        f"{line.path}: {', '.join(dict.fromkeys(line.gpus)) or 'GPU not recorded'}; "
+        f"nsys {line.nsys_version or 'unknown'}; "
         f"{line.kernel_rows} kernels, {line.graph_kernel_rows} of them in graphs; {how[line.granularity]}"
         for line in lines
     ]

@@ -130,7 +130,7 @@ def _episodes(episodes: Episodes) -> Section:
         return Section("Overlap episodes", notes=["none"])
     notes = [
         f"{episodes.count} episodes with two or more kernels at once, {duration(episodes.wall_ns)} in all",
-        f"solo durations from: {episodes.solo_from}; known for all members of {percent(episodes.coverage)} of that time",
+        f"solo durations from: {episodes.solo_from}; known for all members in {percent(episodes.coverage)} of it",
     ]
     if episodes.gain_ns is not None and episodes.solo_ns is not None:
         outcome = "saved" if episodes.gain_ns >= 0 else "lost"
