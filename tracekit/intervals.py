@@ -106,7 +106,7 @@ def _side_by_side(start: Ints, end: Ints, group: Ints) -> Ints:
 
 
 def overlap_by_device(kernels: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
-    """How kernel instances (``start``, ``end``, ``device``) overlap on each device.
+    """How kernel instances (``start``, ``end``, ``device``, by start) overlap on each device.
 
     Returns, for each instance, how long others ran beside it (ns), and a frame ``device``, ``depth``,
     ``time``: how long (ns) so many kernels ran at once.
@@ -115,18 +115,34 @@ def overlap_by_device(kernels: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
     depths = [pl.DataFrame(schema=DEPTHS)]
     devices = kernels["device"].unique().sort()
     for device in devices:
-        of_device = kernels["device"] == device
-        mine = slice(None) if devices.len() == 1 else of_device.arg_true().to_numpy()
-        moments = sweep(*arrays(kernels if devices.len() == 1 else kernels.filter(of_device)))
-        overlapped[mine] = moments.within(2)
+        mine = (kernels["device"] == device).arg_true().to_numpy()
+        start, end = (values if devices.len() == 1 else values[mine] for values in arrays(kernels))
+        together = _may_overlap(start, end)
+        moments = sweep(start[together], end[together])
+        overlapped[mine[together]] = moments.within(2)
         times = moments.by_depth()
+        apart = int((end - start).sum() - (end - start)[together].sum())
+        if apart:
+            times = {1: 0} | times
+            times[1] += apart
         depths.append(
             pl.DataFrame(
-                {"device": [device] * len(times), "depth": list(times), "time": list(times.values())},
-                schema=DEPTHS,
+                {"device": [device] * len(times), "depth": list(times), "time": list(times.values())}, schema=DEPTHS
             )
         )
     return pl.Series("overlapped", overlapped), pl.concat(depths)
+
+
+def _may_overlap(start: Ints, end: Ints) -> npt.NDArray[np.bool_]:
+    """Intervals, sorted by start, that begin before all earlier ones have ended or end after the next begins.
+
+    Most kernels of most traces run alone, and need no sweep.
+    """
+    together = np.zeros(start.size, np.bool_)
+    inside = start[1:] < np.maximum.accumulate(end)[:-1]
+    together[1:] = inside
+    together[:-1] |= inside
+    return together
 
 
 DEPTHS = pl.Schema({"device": pl.Int32, "depth": pl.Int64, "time": pl.Int64})

@@ -81,10 +81,7 @@ def _moments(arm: Arm) -> pl.DataFrame:
 def _tested(both: pl.DataFrame, a: Arm, b: Arm) -> pl.DataFrame:
     """Add ``ratio``, ``low``, ``high``, ``moments_a``, ``moments_b``, ``discovered``."""
     samples = [_moments(arm) for arm in (a, b)]
-    values = [
-        {group: frame["value"].to_numpy() for (group,), frame in sample.partition_by("group", as_dict=True).items()}
-        for sample in samples
-    ]
+    values = [_by_group(sample) for sample in samples]
     shared = both["group"].to_list()
     medians = zip(shared, both["median_ns"], both["median_ns_b"], strict=True)
     intervals = [_centred(values[0][group], values[1][group], one, other) for group, one, other in medians]
@@ -101,6 +98,12 @@ def _tested(both: pl.DataFrame, a: Arm, b: Arm) -> pl.DataFrame:
     decidable = tested.filter(pl.col("low").is_not_null()).select("group", "p")
     decidable = decidable.with_columns(discovered=discoveries(decidable["p"]))
     return tested.join(decidable.drop("p"), on="group", how="left").with_columns(pl.col("discovered").fill_null(False))
+
+
+def _by_group(sample: pl.DataFrame) -> dict[int, Floats]:
+    """The values of each group of a frame (``group``, ``value``) sorted by group."""
+    sizes = sample.group_by("group", maintain_order=True).len()
+    return dict(zip(sizes["group"], np.split(sample["value"].to_numpy(), np.cumsum(sizes["len"])[:-1]), strict=True))
 
 
 def _centred(a: Floats, b: Floats, median_a: float, median_b: float) -> Interval | None:

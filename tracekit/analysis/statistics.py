@@ -1,6 +1,7 @@
 """Ratios with intervals, and when they mean something. Every threshold of a verdict is here."""
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 from tracekit.analysis.results import Status
 
 Floats = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.int64]
 
 MARGIN = 0.02
 """Ratios within +-2 % of 1 are the same for every practical purpose."""
@@ -48,28 +50,36 @@ def ratio_of_medians(a: Floats, b: Floats) -> Interval | None:
     middle_a, middle_b = float(np.median(a)), float(np.median(b))
     if middle_a <= 0 or middle_b <= 0:
         return None
-    random = np.random.default_rng(SEED)
-    over, under = _resampled_medians(np.sort(b), random), _resampled_medians(np.sort(a), random)
+    over, under = _resampled_medians(np.sort(b), "b"), _resampled_medians(np.sort(a), "a")
     usable = under > 0
-    low, high = np.quantile(over[usable] / under[usable], [0.025, 0.975])
+    ratios = np.sort(over[usable] / under[usable])
+    low, high = (ratios[round(share * (ratios.size - 1))] for share in (0.025, 0.975))
     return Interval(middle_b / middle_a, float(low), float(high))
 
 
-def _resampled_medians(ordered: Floats, random: np.random.Generator) -> Floats:
-    """Medians of RESAMPLES bootstrap resamples of sorted values, without resampling.
+def _resampled_medians(ordered: Floats, side: str) -> Floats:
+    """Medians of RESAMPLES bootstrap resamples of sorted values, without resampling."""
+    below, above = _middle_positions(ordered.size, side)
+    return (ordered[below] + ordered[above]) / 2
+
+
+@cache
+def _middle_positions(count: int, side: str) -> tuple[Positions, Positions]:
+    """Where the middle two values of each resample of ``count`` stand among the sorted values.
 
     A resample of n values picks n uniform positions; its k-th smallest value stands at the position of the
     k-th uniform order statistic, which is Beta(k, n - k + 1) distributed; given it, the next one is
-    U + (1 - U) x Beta(1, n - k) (David and Nagaraja, Order Statistics, section 2.5).
+    U + (1 - U) x Beta(1, n - k) (David and Nagaraja, Order Statistics, section 2.5). The two sides of a
+    comparison draw their own.
     """
-    count = ordered.size
+    random = np.random.default_rng([SEED, count, ord(side)])
     lower = (count + 1) // 2
     position = random.beta(lower, count - lower + 1, RESAMPLES)
-    value = ordered[np.minimum((position * count).astype(np.int64), count - 1)]
+    below = np.minimum((position * count).astype(np.int64), count - 1)
     if count % 2:
-        return value
-    above = position + (1 - position) * random.beta(1, count - lower, RESAMPLES)
-    return (value + ordered[np.minimum((above * count).astype(np.int64), count - 1)]) / 2
+        return below, below
+    following = position + (1 - position) * random.beta(1, count - lower, RESAMPLES)
+    return below, np.minimum((following * count).astype(np.int64), count - 1)
 
 
 def rank_sum_p(samples: pl.DataFrame) -> pl.DataFrame:

@@ -105,7 +105,8 @@ class Trace:
                 pl.col("graph_node").replace(0, None),
             )
             .pipe(self._fill_sole_process)
-            .sort("start", "end", "device", "stream", "key")
+            .sort("start", "end")
+            .pipe(_settle_ties)
         )
         overlapped, depths = overlap_by_device(rows)
         rows = rows.with_columns(overlapped)
@@ -206,3 +207,11 @@ class Trace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _settle_ties(rows: pl.DataFrame) -> pl.DataFrame:
+    """Put rows of the same times in an order of their own, so that the file's order of rows means nothing."""
+    same = (pl.col("start") == pl.col("start").shift(1)) & (pl.col("end") == pl.col("end").shift(1))
+    if not rows.select(same.any()).item():
+        return rows
+    return rows.sort("start", "end", "device", "stream", "key", "process", "correlation", "graph_node")
