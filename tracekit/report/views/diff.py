@@ -17,7 +17,7 @@ def document(answer: Diff) -> Document:
         sections.append(_phase_by_arm(answer))
     for arm in others:
         phases = [row for row in answer.phases if row.arm == arm]
-        sections += [_phases(phases, arm), _reasons(phases, arm)]
+        sections += [_phases(phases, arm), _phase_parts(phases, arm), _reasons(phases, arm)]
     for arm in others:
         sections.append(_kernels([row for row in answer.kernels if row.arm == arm], arm))
     for title, rows in (
@@ -51,7 +51,7 @@ def _arms(answer: Diff) -> Section:
 
 def _verdict(answer: Diff) -> Section:
     verdict = answer.verdict
-    won = f"{_winner(verdict, 'b')}: " if len(answer.arms) == 2 else ""
+    won = f"{_winner(verdict, 'b')}: " if len(answer.arms) == 2 and verdict.winner != "undecided" else ""
     return Section("Verdict", notes=[won + verdict.reason, f"advice: {verdict.advice}"])
 
 
@@ -78,8 +78,6 @@ def _phase_by_arm(answer: Diff) -> Section:
 
 
 def _phases(phases: list[Phase], arm: str) -> Section:
-    columns = ["phase", "n a", f"n {arm}", "time a", f"time {arm}", "ratio", "95 %", "busy", "overlapped"]
-    columns += ["idle", "launches", "gain", "serial predicted", "winner"]
     rows = [
         [
             row.name,
@@ -89,12 +87,6 @@ def _phases(phases: list[Phase], arm: str) -> Section:
             duration(row.time_ns_b),
             "-" if row.ratio is None else f"{row.ratio:.3f}",
             _interval(row.ci95),
-            _both(row.busy_ns_a, row.busy_ns_b),
-            _both(row.overlapped_ns_a, row.overlapped_ns_b),
-            _both(row.idle_ns_a, row.idle_ns_b),
-            f"{_count(row.launches_a)} | {_count(row.launches_b)}",
-            _both(row.overlap_gain_ns_a, row.overlap_gain_ns_b),
-            _both(row.what_if_serial_ns_a, row.what_if_serial_ns_b),
             {"a": "a", "b": arm}.get(row.verdict.winner, row.verdict.winner),
         ]
         for row in phases
@@ -102,8 +94,27 @@ def _phases(phases: list[Phase], arm: str) -> Section:
     bases = {row.name: row.time_basis for row in phases if row.time_basis}
     notes = [f"time of {name}: {basis}" for name, basis in bases.items()]
     if phases:
-        notes.append(f"medians over counted instances, a | {arm}; intervals {phases[0].interval_basis}")
+        notes.append(f"medians over counted instances; intervals {phases[0].interval_basis}")
+    columns = ["phase", "n a", f"n {arm}", "time a", f"time {arm}", "ratio", "95 %", "winner"]
     return Section(f"Phases, {arm} against a", columns, rows, notes=notes)
+
+
+def _phase_parts(phases: list[Phase], arm: str) -> Section:
+    rows = [
+        [
+            row.name,
+            _both(row.busy_ns_a, row.busy_ns_b),
+            _both(row.overlapped_ns_a, row.overlapped_ns_b),
+            _both(row.idle_ns_a, row.idle_ns_b),
+            f"{_count(row.launches_a)} | {_count(row.launches_b)}",
+            _both(row.overlap_gain_ns_a, row.overlap_gain_ns_b),
+            _both(row.what_if_serial_ns_a, row.what_if_serial_ns_b),
+        ]
+        for row in phases
+        if row.time_basis
+    ]
+    columns = ["phase", "busy", "overlapped", "idle", "launches", "overlap gained", "serial predicted"]
+    return Section(f"Inside the phases, a | {arm}", columns, rows)
 
 
 def _interval(bounds: tuple[float, float] | None) -> str:
