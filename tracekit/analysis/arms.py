@@ -11,7 +11,7 @@ from tracekit.analysis.instances import Work, assigned, dependent_gap, instance_
 from tracekit.analysis.kernels import DURATION, group_of_instances
 from tracekit.analysis.matching import matched_labels
 from tracekit.analysis.phases import Phases, whole_trace
-from tracekit.analysis.results import ArmLine
+from tracekit.analysis.results import OUTSIDE, ArmLine
 from tracekit.analysis.selection import phases_of
 from tracekit.analysis.solo import alone, by_name, first_known
 from tracekit.analysis.trust import Trust, examine
@@ -50,9 +50,20 @@ class Arm:
     @cached_property
     def counted(self) -> pl.DataFrame:
         """Kernel instances outside of warm-up, with their ``phase`` (null: outside) and ``warm_up`` false."""
-        marks = self.figures.select("instance", "phase", "warm_up")
+        marks = self.figures.select("instance", pl.col("phase").cast(pl.Categorical), "warm_up")
         rows = self.work.kernels.join(marks, on="instance", how="left", maintain_order="left")
         return rows.filter(~pl.col("warm_up").fill_null(False))
+
+    @cached_property
+    def kernel_totals(self) -> dict[str, tuple[int, int]]:
+        """Phase -> kernel rows and their summed duration, over all its instances, warm-up included."""
+        by_instance = self.work.kernels.group_by("instance").agg(rows=pl.len(), time=DURATION.sum())
+        rows = (
+            by_instance.join(self.figures.select("instance", "phase"), on="instance", how="left")
+            .group_by(pl.col("phase").fill_null(OUTSIDE))
+            .agg(pl.col("rows", "time").sum())
+        )
+        return {phase: (count, time) for phase, count, time in rows.select("phase", "rows", "time").iter_rows()}
 
     @cached_property
     def episodes(self) -> pl.DataFrame:

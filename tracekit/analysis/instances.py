@@ -17,6 +17,10 @@ FOLLOWS_WITHIN = 0.02
 after a pause of at most this share of a range: then period and range start to completion hardly differ."""
 
 
+DEVICES = 1 << 31
+"""More than there are device ids, to number a phase instance on a device."""
+
+
 class Work(NamedTuple):
     """GPU work of one trace, each frame with an ``instance`` column; kernels also have ``group``."""
 
@@ -86,7 +90,8 @@ def _rows_with_instance(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _place(frame: pl.DataFrame) -> pl.DataFrame:
     """Add ``place``: the instance on one device."""
-    return frame.with_columns(place=pl.col("instance").cast(pl.Int64) * 256 + pl.col("device").cast(pl.Int64) % 256)
+    device = pl.col("device").cast(pl.Int64) % DEVICES
+    return frame.with_columns(place=pl.col("instance").cast(pl.Int64) * DEVICES + device)
 
 
 def _all_work(work: Work) -> pl.DataFrame:
@@ -153,7 +158,7 @@ def instance_episodes(kernels: pl.DataFrame, solo: pl.DataFrame) -> Found:
     """Episodes within each phase instance, with their ``instance``."""
     rows = _place(_rows_with_instance(kernels))
     found = find_episodes(rows, rows["group"], solo, rows["place"].to_numpy())
-    return found._replace(episodes=found.episodes.with_columns(instance=(pl.col("place") // 256).cast(pl.UInt32)))
+    return found._replace(episodes=found.episodes.with_columns(instance=(pl.col("place") // DEVICES).cast(pl.UInt32)))
 
 
 def _gains(episodes: pl.DataFrame) -> pl.DataFrame:

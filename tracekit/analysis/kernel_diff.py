@@ -30,8 +30,9 @@ def compare_kernels(a: Arm, b: Arm) -> tuple[list[KernelComparison], list[Kernel
     labels = [_labels(arm) for arm in (a, b)]
     both = stats[0].join(stats[1], on="group", suffix="_b").sort("group")
     compared = _tested(both, a, b)
-    homes = _homes(a, b)
-    iterations = [_per_iteration(arm, homes) for arm in (a, b)]
+    by_phase = [_by_phase(arm) for arm in (a, b)]
+    homes = _homes(by_phase)
+    iterations = [_per_iteration(arm, parts, homes) for arm, parts in zip((a, b), by_phase, strict=True)]
     table = (
         compared.join(homes, on="group")
         .join(iterations[0], on="group", how="left")
@@ -116,27 +117,31 @@ def _centred(a: Floats, b: Floats, median_a: float, median_b: float) -> Interval
     return Interval(ratio, interval.low * shift, interval.high * shift)
 
 
-def _homes(a: Arm, b: Arm) -> pl.DataFrame:
+def _by_phase(arm: Arm) -> pl.DataFrame:
+    """Launches (``count``) and time (``time``, ns) of each ``group`` in each ``phase``."""
+    sums = arm.counted.select("group", "phase", duration=DURATION).group_by("group", "phase")
+    return sums.agg(count=pl.len(), time=pl.col("duration").sum()).with_columns(
+        pl.col("phase").cast(pl.String).fill_null(OUTSIDE)
+    )
+
+
+def _homes(parts: list[pl.DataFrame]) -> pl.DataFrame:
     """The phase each kernel spends most time in, over both arms: ``group``, ``home``."""
-    rows = pl.concat([arm.counted.select("group", "phase", duration=DURATION) for arm in (a, b)])
     return (
-        rows.group_by("group", home=pl.col("phase").fill_null(OUTSIDE))
-        .agg(pl.col("duration").sum())
-        .sort(["group", "duration", "home"], descending=[False, True, False])
+        pl.concat(parts)
+        .group_by("group", home="phase")
+        .agg(pl.col("time").sum())
+        .sort(["group", "time", "home"], descending=[False, True, False])
         .unique("group", keep="first", maintain_order=True)
         .select("group", "home")
     )
 
 
-def _per_iteration(arm: Arm, homes: pl.DataFrame) -> pl.DataFrame:
+def _per_iteration(arm: Arm, by_phase: pl.DataFrame, homes: pl.DataFrame) -> pl.DataFrame:
     """``group``, launches (``each``) and time (``each_ns``) in one counted instance of its home phase."""
     instances = arm.figures.filter(~pl.col("warm_up")).group_by("phase").agg(iterations=pl.len())
-    rows = arm.counted.select("group", "phase", duration=DURATION).join(
-        homes, left_on=["group", "phase"], right_on=["group", "home"]
-    )
     return (
-        rows.group_by("group", "phase")
-        .agg(count=pl.len(), time=pl.col("duration").sum())
+        by_phase.join(homes, left_on=["group", "phase"], right_on=["group", "home"])
         .join(instances, on="phase")
         .select(
             "group",

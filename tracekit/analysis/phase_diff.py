@@ -124,8 +124,7 @@ def counted_of(arm: Arm, name: str) -> pl.DataFrame:
 
 def side_of(arm: Arm, name: str, basis: str | None) -> Side:
     """Measure one phase of one arm."""
-    kernels = arm.work.kernels.join(arm.figures.select("instance", "phase"), on="instance", how="left")
-    kernels = kernels.filter(pl.col("phase").fill_null(OUTSIDE) == name)
+    kernel_rows, kernel_ns = arm.kernel_totals.get(name, (0, 0))
     time = {
         PERIOD: pl.col("period"),
         ISOLATED: pl.col("last") - pl.col("start"),
@@ -147,8 +146,8 @@ def side_of(arm: Arm, name: str, basis: str | None) -> Side:
         parts=_parts(arm, rows, coverage),
         serial=_serial(arm, rows, coverage),
         coverage=coverage,
-        kernel_rows=kernels.height,
-        kernel_ns=int(kernels.select(DURATION.sum()).item()),
+        kernel_rows=kernel_rows,
+        kernel_ns=kernel_ns,
     )
 
 

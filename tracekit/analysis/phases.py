@@ -104,12 +104,13 @@ def normalised(name: pl.Expr) -> pl.Expr:
 
 def _launches(calls: pl.DataFrame) -> pl.DataFrame:
     """The call of each (process, correlation): the first, where the runtime's calls the driver's."""
-    return (
-        calls.filter(pl.col("correlation").is_not_null())
-        .select("process", "correlation", "thread", call="start")
-        .sort("call", "thread")
-        .unique(["process", "correlation"], keep="first")
+    launches = calls.filter(pl.col("correlation").is_not_null()).select(
+        "process", "correlation", "thread", call="start"
     )
+    counts = launches.group_by("process").agg(pl.col("correlation").n_unique(), calls=pl.len())
+    if counts.select((pl.col("correlation") == pl.col("calls")).all()).item():
+        return launches
+    return launches.sort("call", "thread").unique(["process", "correlation"], keep="first")
 
 
 def _choose(ranges: pl.DataFrame, calls: pl.DataFrame, pattern: str | None) -> tuple[pl.DataFrame, str, bool]:

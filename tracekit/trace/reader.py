@@ -120,13 +120,15 @@ class Trace:
 
     def _fill_sole_process(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Where GPU rows name no process and only one made API calls, it is that one."""
-        if rows["process"].null_count() < rows.height or rows.is_empty():
+        if rows.is_empty() or rows["process"].null_count() < rows.height:
             return rows
-        tids = self.export.read(schema.CALL_TABLE, {"globalTid": pl.Int64})["globalTid"]
-        processes = (tids // schema.PROCESS_UNIT).drop_nulls().unique()
-        if processes.len() != 1:
-            return rows
-        return rows.with_columns(process=pl.lit(processes[0], pl.Int64))
+        return rows.with_columns(process=pl.lit(self._sole_process, pl.Int64))
+
+    @cached_property
+    def _sole_process(self) -> int | None:
+        threads = self.export.read(schema.CALL_TABLE, {"globalTid": pl.Int64})["globalTid"]
+        processes = (threads // schema.PROCESS_UNIT).drop_nulls().unique()
+        return processes[0] if processes.len() == 1 else None
 
     @cached_property
     def copies(self) -> pl.DataFrame:
