@@ -104,7 +104,9 @@ def _tested(both: pl.DataFrame, a: Arm, b: Arm) -> pl.DataFrame:
 def _by_group(sample: pl.DataFrame) -> dict[int, Floats]:
     """The values of each group of a frame (``group``, ``value``) sorted by group."""
     sizes = sample.group_by("group", maintain_order=True).len()
-    return dict(zip(sizes["group"], np.split(sample["value"].to_numpy(), np.cumsum(sizes["len"])[:-1]), strict=True))
+    ends = np.cumsum(sizes["len"].to_numpy())
+    parts = np.split(sample["value"].to_numpy(), ends)
+    return dict(zip(sizes["group"], parts[: sizes.height], strict=True))
 
 
 def _centred(a: Floats, b: Floats, median_a: float, median_b: float) -> Interval | None:
