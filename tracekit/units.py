@@ -2,6 +2,9 @@
 
 import re
 
+LONGEST_NAME = 60
+"""Characters of a name that a person is shown."""
+
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
 
 
@@ -21,6 +24,11 @@ def duration(ns: float | None, digits: int = 3) -> str:
 def percent(share: float | None, digits: int = 1) -> str:
     """A share as a percentage; ``-`` for None."""
     return "-" if share is None else f"{share * 100:.{digits}f} %"
+
+
+def shortened(name: str) -> str:
+    """A long name by its beginning and end."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 20]}...{name[-17:]}"
 
 
 def parse_time(text: str) -> int:

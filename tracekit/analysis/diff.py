@@ -13,7 +13,7 @@ from tracekit.analysis.statistics import ratio_of_medians, status
 from tracekit.analysis.verdict import overall, switch, verdict_of, winner_of
 from tracekit.frameworks import Framework, detect
 from tracekit.trace.reader import Trace
-from tracekit.units import percent
+from tracekit.units import percent, shortened
 
 
 def compare(traces: list[Trace], pattern: str | None = None, warm_up: int = 1, gate: list[str] | None = None) -> Diff:
@@ -125,7 +125,7 @@ def _over_all_arms(arms: list[Arm], leaders: dict[str, list[str]], phases: list[
     """With more than two arms: the best arm of each phase. The winner is about the first against the best."""
     by_letter = {arm.letter: arm for arm in arms}
     judged = {name: of for name, of in leaders.items() if name != OUTSIDE}
-    told = "; ".join(f"{name}: {_led(of, by_letter)}" for name, of in judged.items())
+    told = "; ".join(f"{shortened(name)}: {_led(of, by_letter)}" for name, of in judged.items())
     common = set.intersection(*(set(of) for of in judged.values())) if judged else set()
     ahead = {name for name, of in judged.items() if len(of) < len(arms)}
     if ahead and len(common) == 1:

@@ -5,7 +5,7 @@ import polars as pl
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.phase_diff import GAIN_COVERAGE, PARTS, PhasePair, Side
 from tracekit.analysis.results import ALL
-from tracekit.units import duration, percent
+from tracekit.units import duration, percent, shortened
 
 WORTH_SAYING = 0.1
 """Parts of a difference below this share of it are summed up as the rest."""
@@ -29,7 +29,7 @@ def explain(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
 
 
 def _each(name: str) -> str:
-    return "" if name == ALL else f" per {name}"
+    return "" if name == ALL else f" per {shortened(name)}"
 
 
 def _difference(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
@@ -128,7 +128,7 @@ def _short_names(arm: Arm) -> dict[int, str]:
     labels = arm.labels.unique("group", keep="first", maintain_order=True)
     labels = labels.with_columns(shared=pl.len().over("short_name") > 1)
     return {
-        row["group"]: (row["short_name"] or "(unnamed)")
+        row["group"]: shortened(row["short_name"] or "(unnamed)")
         + (f" {'x'.join(map(str, row['grid']))}" if row["shared"] and row["grid"] else "")
         for row in labels.iter_rows(named=True)
     }

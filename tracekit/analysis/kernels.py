@@ -20,7 +20,8 @@ def label_groups(keys: pl.DataFrame, by: By) -> pl.DataFrame:
     """Number the groups that ``by`` makes of the kernel keys (schema.KERNEL_KEYS).
 
     Returns one row a key: ``key``, ``group``, and the group's labels, null where grouped away. A launch key
-    is the mangled name (demangled where absent) with grid, block, cluster and dynamic shared memory.
+    is the mangled name (demangled where absent) with grid, block, cluster and dynamic shared memory; clusters of
+    one block, of none, and not recorded, are all no cluster.
     """
     labels = keys.select(
         "key",
@@ -29,7 +30,7 @@ def label_groups(keys: pl.DataFrame, by: By) -> pl.DataFrame:
         "short_name",
         grid=_dimensions(_GRID),
         block=_dimensions(_BLOCK),
-        cluster=_dimensions(_CLUSTER),
+        cluster=pl.when(pl.max_horizontal(_CLUSTER) > 1).then(_dimensions(_CLUSTER)),
         dynamic_smem="dynamicSharedMemory",
     )
     kept = {"launch": LABELS, "name": ["name"], "short": ["short_name"]}[by]

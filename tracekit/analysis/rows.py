@@ -14,6 +14,4 @@ def number(value: float) -> Number:
 def kernel_of(row: dict[str, Any]) -> dict[str, Any]:
     """The labels of a row as the fields of a Kernel."""
     triple = {name: tuple(row[name]) if row[name] else None for name in ("grid", "block", "cluster")}
-    if triple["cluster"] is not None and not any(triple["cluster"]):
-        triple["cluster"] = None
     return {**{name: row[name] for name in LABELS}, **triple}

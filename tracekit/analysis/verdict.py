@@ -8,7 +8,7 @@ from tracekit.analysis.phase_diff import PhasePair
 from tracekit.analysis.results import ALL, OUTSIDE, Verdict
 from tracekit.analysis.statistics import FEWEST, MARGIN, status
 from tracekit.frameworks import Framework
-from tracekit.units import duration
+from tracekit.units import duration, shortened
 
 MOST_NAMED = 4
 """Phases named in one sentence."""
@@ -131,7 +131,7 @@ def overall(pairs: list[PhasePair], a: Arm, b: Arm, framework: Framework | None)
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMED])
+    shown = ", ".join(map(shortened, names[:MOST_NAMED]))
     return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tracekit.analysis.results import Answer, Diff, Info, Overlap, Summary
+from tracekit.report.document import printable
 
 
 def render(answer: Answer) -> str:
@@ -35,7 +36,7 @@ def _main_list(answer: Answer) -> Sequence[msgspec.Struct]:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Nested names become ``a_name``; dimensions ``64x1x1``; pairs of bounds ``low high``."""
+    """Nested names become ``a_name``, dimensions ``64x1x1``, bounds ``low high``, control characters ``?``."""
     flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, dict):
@@ -45,5 +46,5 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
         elif isinstance(value, list | tuple):
             flat[key] = " ".join(map(str, value))
         else:
-            flat[key] = value
+            flat[key] = printable(value) if isinstance(value, str) else value
     return flat

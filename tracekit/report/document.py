@@ -29,6 +29,10 @@ def filled(sections: list[Section]) -> list[Section]:
     return [section for section in sections if section.rows or section.notes]
 
 
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Characters that move a terminal's cursor, change its colours or turn the direction of writing."""
+
+
 def printable(text: str) -> str:
     """Text as one line that does nothing to a terminal: control characters become ``?``."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", "?", text)
+    return UNPRINTABLE.sub("?", text)

@@ -6,13 +6,15 @@ from typing import Any
 import msgspec
 
 from tracekit.analysis.results import Answer, Diff, Info, Overlap, Summary
+from tracekit.report.document import UNPRINTABLE
 
 ANSWERS = (Summary, Overlap, Diff, Info)
 
 
 def render(answer: Answer) -> str:
-    """The answer as indented JSON, keys in the order of their declaration."""
-    return msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n"
+    """The answer as indented JSON, keys in the order of their declaration; control characters are escaped."""
+    text = msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()
+    return UNPRINTABLE.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def json_schema() -> dict[str, Any]:

@@ -42,7 +42,13 @@ def _exported(report: Path) -> Path:
         raise UnusableInput(f"{report}: no such file, or it cannot be read: check the path")
     export = cache_folder() / identity / "report.sqlite"
     if not export.exists():
-        export.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            export.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise UnusableInput(
+                f"{report}: it is exported to the cache folder {cache_folder()}, which cannot be made "
+                f"({error.strerror}): name another one in TRACEKIT_CACHE"
+            ) from error
         export_report(report, export)
     return export
 

@@ -3,7 +3,7 @@
 from tracekit.analysis.results import Diff, KernelComparison, KernelOnOneSide, Number, Phase, Verdict
 from tracekit.report.document import Document, Section
 from tracekit.report.views.names import dimensions, kernel_names, trace_notes, warning_lines
-from tracekit.units import duration, percent
+from tracekit.units import duration, percent, shortened
 
 MOST_KERNELS = 25
 """Kernels shown to a person for each arm; every one is in the other formats."""
@@ -70,7 +70,7 @@ def _phase_by_arm(answer: Diff) -> Section:
         leaders[row.name] = row.leaders if len(row.leaders) < len(answer.arms) else []
     arms = [line.arm for line in answer.arms]
     rows = [
-        [name, *(duration(of.get(arm)) + ("*" if arm in leaders[name] else " ") for arm in arms)]
+        [shortened(name), *(duration(of.get(arm)) + ("*" if arm in leaders[name] else " ") for arm in arms)]
         for name, of in times.items()
     ]
     notes = ["* the best, or not set apart from it: the other arms are slower by more than 2 %, interval included"]
@@ -80,7 +80,7 @@ def _phase_by_arm(answer: Diff) -> Section:
 def _phases(phases: list[Phase], arm: str) -> Section:
     rows = [
         [
-            row.name,
+            shortened(row.name),
             str(row.n_a),
             str(row.n_b),
             duration(row.time_ns_a),
@@ -92,7 +92,7 @@ def _phases(phases: list[Phase], arm: str) -> Section:
         for row in phases
     ]
     bases = {row.name: row.time_basis for row in phases if row.time_basis}
-    notes = [f"time of {name}: {basis}" for name, basis in bases.items()]
+    notes = [f"time of {shortened(name)}: {basis}" for name, basis in bases.items()]
     if phases:
         notes.append(f"medians over counted instances; intervals {phases[0].interval_basis}")
     columns = ["phase", "n a", f"n {arm}", "time a", f"time {arm}", "ratio", "95 %", "winner"]
@@ -102,7 +102,7 @@ def _phases(phases: list[Phase], arm: str) -> Section:
 def _phase_parts(phases: list[Phase], arm: str) -> Section:
     rows = [
         [
-            row.name,
+            shortened(row.name),
             _both(row.busy_ns_a, row.busy_ns_b),
             _both(row.overlapped_ns_a, row.overlapped_ns_b),
             _both(row.idle_ns_a, row.idle_ns_b),
@@ -132,7 +132,7 @@ def _both(a: Number | None, b: Number | None) -> str:
 def _reasons(phases: list[Phase], arm: str) -> Section:
     notes = []
     for row in phases:
-        notes.append(f"{row.name}: {_winner(row.verdict, arm)}")
+        notes.append(f"{shortened(row.name)}: {_winner(row.verdict, arm)}")
         notes += [f"  {sentence}" for sentence in row.verdict.reason.split("; ")]
         notes.append(f"  advice: {row.verdict.advice}")
     return Section(f"Why, {arm} against a", notes=notes)
@@ -146,7 +146,7 @@ def _kernels(rows: list[KernelComparison], arm: str) -> Section:
         [
             name,
             dimensions(row.grid),
-            row.phase,
+            shortened(row.phase),
             _count(row.per_iteration_a),
             _count(row.per_iteration_b),
             "withheld" if row.total_ns_a is None else duration(row.total_ns_a),
@@ -176,7 +176,7 @@ def _only(title: str, rows: list[KernelOnOneSide]) -> Section:
             name,
             dimensions(row.grid),
             row.arm,
-            row.phase,
+            shortened(row.phase),
             str(row.count),
             duration(row.total_ns),
             duration(row.median_ns),

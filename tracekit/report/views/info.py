@@ -3,7 +3,7 @@
 from tracekit.analysis.results import Info
 from tracekit.report.document import Document, Section
 from tracekit.report.views.names import warning_lines
-from tracekit.units import duration
+from tracekit.units import duration, shortened
 
 
 def document(answer: Info) -> Document:
@@ -69,7 +69,10 @@ def _processes(answer: Info) -> Section:
 
 
 def _phases(answer: Info) -> Section:
-    rows = [[line.name, str(line.instances), str(line.kernel_rows), duration(line.kernel_ns)] for line in answer.phases]
+    rows = [
+        [shortened(line.name), str(line.instances), str(line.kernel_rows), duration(line.kernel_ns)]
+        for line in answer.phases
+    ]
     return Section(
         "Phases",
         ["phase", "instances", "kernels", "kernel time"],

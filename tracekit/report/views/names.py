@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tracekit.analysis.results import Dimensions, Kernel, TraceLine, Warn
-
-LONGEST = 60
+from tracekit.units import shortened
 
 
 def dimensions(value: Dimensions | None) -> str:
@@ -23,11 +22,6 @@ def kernel_names(kernels: Sequence[Kernel]) -> list[str]:
         else shortened(kernel.short_name)
         for kernel, key in zip(kernels, keys, strict=True)
     ]
-
-
-def shortened(name: str) -> str:
-    """The beginning and end of a long name."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 20]}...{name[-17:]}"
 
 
 def trace_notes(lines: list[TraceLine]) -> list[str]:

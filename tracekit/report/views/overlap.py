@@ -3,8 +3,8 @@
 from tracekit.analysis.results import DeviceOverlap, Episodes, Kernel, Overlap
 from tracekit.report.document import Document, Section
 from tracekit.report.views.devices import device_section
-from tracekit.report.views.names import dimensions, shortened, trace_notes, warning_lines
-from tracekit.units import duration, percent
+from tracekit.report.views.names import dimensions, trace_notes, warning_lines
+from tracekit.units import duration, percent, shortened
 
 MOST_PAIRS = 30
 """Pairs of kernels shown to a person; every one is in the other formats."""
