@@ -32,7 +32,7 @@ def compare(traces: list[Trace], pattern: str | None = None, warm_up: int = 1, g
     leaders = {name: _leaders(sides) for name, (_, sides) in measured.items()}
     for i, other in enumerate(others, start=1):
         pairs = [pair_of(name, basis, sides[0], sides[i]) for name, (basis, sides) in measured.items()]
-        conflict = {"a", "b"} <= {winner_of(pair) for pair in pairs if pair.name != OUTSIDE}
+        conflict = {"a", "b"} <= {winner_of(pair, first, other) for pair in pairs if pair.name != OUTSIDE}
         phases += [
             _phase(pair, other, leaders[pair.name], verdict_of(pair, first, other, framework, conflict))
             for pair in pairs

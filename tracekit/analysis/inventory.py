@@ -50,7 +50,9 @@ def _processes(trace: Trace) -> list[InfoProcess]:
     kernels = trace.kernels.group_by("process").agg(kernel_rows=pl.len())
     role = pl.col("role")
     calls = trace.calls.group_by("process").agg(
-        launches=(role == "launch").sum(), graph_launches=(role == "graph launch").sum()
+        launches=(role == "launch").sum(),
+        graph_launches=(role == "graph launch").sum(),
+        launch_time=DURATION.filter(role.is_in(["launch", "graph launch"])).sum(),
     )
     both = kernels.join(calls, on="process", how="full", coalesce=True, nulls_equal=True).sort("process")
     return [
@@ -59,8 +61,9 @@ def _processes(trace: Trace) -> list[InfoProcess]:
             kernel_rows=rows or 0,
             launches=launches or 0,
             graph_launches=graph_launches or 0,
+            launch_ns=time or 0,
         )
-        for process, rows, launches, graph_launches in both.iter_rows()
+        for process, rows, launches, graph_launches, time in both.iter_rows()
     ]
 
 

@@ -207,7 +207,12 @@ def _note(row: dict[str, Any], ranked: bool) -> str | None:
         moments = min(row["moments_a"], row["moments_b"])
         notes.append(f"all within {moments} moment{'s' if moments > 1 else ''} of the run")
     if row["each"] is not None and row["each_b"] is not None and not np.isclose(row["each"], row["each_b"], rtol=0.01):
-        notes.append(f"launches per iteration {row['each']:g} -> {row['each_b']:g}")
+        notes.append(
+            f"launches per iteration {row['each']:g} -> {row['each_b']:g}, "
+            f"time per iteration {row['each_ns_b'] / row['each_ns']:.3f}x"
+            if row["each_ns"]
+            else f"launches per iteration {row['each']:g} -> {row['each_b']:g}"
+        )
     if row["normalised"]:
         notes.append("matched without what the compiler varies in the name")
     if row["mixed"] or row["mixed_b"]:

@@ -4,6 +4,9 @@ import polars as pl
 
 from tracekit.analysis.wanted import By
 
+UNKNOWN_OPERATOR = "(unknown)"
+"""Operator of a kernel for which it cannot be known: it is marked, not guessed."""
+
 ALONE_FRACTION = 0.01
 """An instance counts as running alone while others overlap at most this share of it."""
 
@@ -33,11 +36,11 @@ def label_groups(keys: pl.DataFrame, by: By) -> pl.DataFrame:
         cluster=pl.when(pl.max_horizontal(_CLUSTER) > 1).then(_dimensions(_CLUSTER)),
         dynamic_smem="dynamicSharedMemory",
     )
-    kept = {"launch": LABELS, "name": ["name"], "short": ["short_name"]}[by]
+    kept = {"name": ["name"], "short": ["short_name"]}.get(by, LABELS)
     labels = labels.with_columns(
         pl.lit(None).cast(labels.schema[column]).alias(column) for column in LABELS if column not in kept
     )
-    if by == "launch":
+    if kept is LABELS:
         identity = [pl.coalesce("mangled_name", "name").alias("_id"), *(pl.col(c) for c in LABELS[3:])]
         labels = labels.with_columns(group=pl.struct(identity).rank("dense").cast(pl.UInt32) - 1)
     else:
@@ -100,6 +103,17 @@ def summarise(kernels: pl.DataFrame, keys: pl.DataFrame, by: By) -> pl.DataFrame
     stats = durations_by(kernels, group_of_instances(kernels, groups))
     labels = groups.unique("group", keep="first", maintain_order=True)
     return stats.join(labels.drop("key"), on="group").sort(["total_ns", "group"], descending=[True, False])
+
+
+def summarise_operators(kernels: pl.DataFrame, keys: pl.DataFrame, operators: pl.Series) -> pl.DataFrame:
+    """The same by operator, whose name stands as ``name``; ``operators`` names that of each instance or is null."""
+    names = operators.fill_null(UNKNOWN_OPERATOR)
+    labels = pl.DataFrame({"name": names.unique().sort()}).with_row_index("group")
+    group = pl.DataFrame({"name": names}).join(labels, on="name", how="left", maintain_order="left")["group"]
+    empty = label_groups(keys, "name").clear().select(LABELS[1:])
+    stats = durations_by(kernels, group).join(labels, on="group")
+    stats = pl.concat([stats, empty], how="diagonal")
+    return stats.sort(["total_ns", "group"], descending=[True, False])
 
 
 def base_name_matches(keys: pl.DataFrame, pattern: str) -> pl.DataFrame:

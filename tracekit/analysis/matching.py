@@ -7,7 +7,7 @@ from tracekit.analysis.wanted import By
 
 _JIT_TAILS = (
     (r"_?\d{12,}", "_#"),
-    (r"_\d+[dc][\ddce]*$", ""),
+    (r"_0[dc]e?(?:[1-9]\d?(?:[dc]e?)?)*$", ""),
     (r"\$jit\$[\w$]*", ""),
     (r"\.jit\.\d+", ""),
     (r"_[0-9a-f]{16,}", "_#"),

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tracekit.analysis.kernels import DURATION
+from tracekit.analysis.open_ranges import levels, open_range, range_of_calls
 from tracekit.analysis.results import ALL
 from tracekit.frameworks import FRAMEWORK_RANGES, LIBRARY_DOMAINS
 
@@ -14,9 +15,6 @@ DOMAIN = "tracekit"
 
 MOST_PHASES = 50
 """Phases kept, by GPU time; work of the others is outside."""
-
-DEEPEST = 64
-"""Levels of nesting looked through."""
 
 INSTANCES = pl.Schema(
     [
@@ -69,7 +67,7 @@ def find_phases(
     if chosen.is_empty():
         missing = "no ranges" if pattern is None else f"no {basis}"
         return whole_trace(kernels, copies, graph_executions, f"{missing}: the whole trace")
-    called = _range_of_calls(_launches(calls), chosen, innermost)
+    called = range_of_calls(_launches(calls), chosen, innermost)
     placed = [_place(frame, called) for frame in work]
     everything = pl.concat(placed)
     chosen = _keep_longest(chosen, everything)
@@ -127,56 +125,8 @@ def _choose(ranges: pl.DataFrame, calls: pl.DataFrame, pattern: str | None) -> t
         ""
     ).str.contains(f"(?i){LIBRARY_DOMAINS.pattern}")
     candidates = named.filter(pl.col("nested") & ~foreign & pl.col("thread").is_in(launching.implode()))
-    outermost = _levels(candidates, "thread")
+    outermost = levels(candidates, "thread")
     return outermost.filter(pl.col("level") == 0).drop("level"), "outermost NVTX ranges", False
-
-
-def _levels(ranges: pl.DataFrame, owner: str) -> pl.DataFrame:
-    """Add ``level``: 0 for ranges that no earlier one of their owner still holds, then the same within."""
-    rest = ranges.sort("start", "end", "range", descending=[False, True, False])
-    found = []
-    for level in range(DEEPEST):
-        held = pl.col("end").cum_max().shift(1).over(owner)
-        rest = rest.with_columns(free=held.is_null() | (pl.col("start") >= held))
-        found.append(rest.filter("free").with_columns(level=pl.lit(level)))
-        rest = rest.filter(~pl.col("free"))
-        if rest.is_empty():
-            break
-    return pl.concat(found).drop("free")
-
-
-def _range_of_calls(launches: pl.DataFrame, chosen: pl.DataFrame, innermost: bool) -> pl.DataFrame:
-    """Add to each launch the ``range`` open on its thread, else (``by_process``) on its process."""
-    with_ranges = chosen["thread"].unique()
-    has_own = pl.col("thread").is_in(with_ranges.implode())
-    own = _open_range(launches.filter(has_own), chosen, "thread", innermost)
-    others = _open_range(launches.filter(~has_own.fill_null(False)), chosen, "process", innermost)
-    return pl.concat(
-        [
-            own.with_columns(by_process=pl.lit(False)),
-            others.with_columns(by_process=pl.col("range").is_not_null()),
-        ]
-    )
-
-
-def _open_range(calls: pl.DataFrame, ranges: pl.DataFrame, owner: str, innermost: bool) -> pl.DataFrame:
-    """The range of the same owner open when each call began: start <= call < end. Column ``range``."""
-    levels = _levels(ranges, owner)
-    calls = calls.sort("call").with_columns(range=pl.lit(None, pl.UInt32))
-    for (_,), level in sorted(levels.partition_by("level", as_dict=True).items()):
-        candidates = level.select(owner, "start", until="end", candidate="range").sort("start")
-        calls = calls.join_asof(
-            candidates,
-            left_on="call",
-            right_on="start",
-            by=owner,
-            strategy="backward",
-            check_sortedness=False,
-        )
-        inside = pl.when(pl.col("call") < pl.col("until")).then("candidate")
-        deeper = pl.coalesce(inside, "range") if innermost else pl.coalesce("range", inside)
-        calls = calls.with_columns(range=deeper).drop("candidate", "until", "start", strict=False)
-    return calls
 
 
 def _place(work: pl.DataFrame, called: pl.DataFrame) -> pl.DataFrame:
@@ -208,7 +158,7 @@ def _setup(calls: pl.DataFrame, chosen: pl.DataFrame, innermost: bool, of_range:
     setups = calls.filter(pl.col("role").is_in(["graph setup", "setup"])).select(
         "process", "thread", call="start", duration=DURATION
     )
-    inside = _open_range(setups, chosen, "thread", innermost).drop_nulls("range")
+    inside = open_range(setups, chosen, "thread", innermost).drop_nulls("range")
     return inside.join(of_range, on="range").group_by("instance").agg(setup=pl.col("duration").sum()).sort("instance")
 
 

@@ -109,8 +109,8 @@ class Stream(msgspec.Struct, frozen=True):
     process: int | None
     stream: int | None
     kernel_rows: int
-    busy_ns: int
-    overlapped_ns: int
+    busy_ns: int | None
+    overlapped_ns: int | None
 
 
 class StreamPair(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class StreamPair(msgspec.Struct, frozen=True):
     a: int | None
     process_b: int | None
     b: int | None
-    overlap_ns: int
+    overlap_ns: int | None
 
 
 class KernelPair(msgspec.Struct, frozen=True):
@@ -129,7 +129,7 @@ class KernelPair(msgspec.Struct, frozen=True):
 
     a: Kernel
     b: Kernel
-    overlap_ns: int
+    overlap_ns: int | None
     instances: int
     stretch_a: float | None
     stretch_b: float | None
@@ -145,16 +145,16 @@ class Episodes(msgspec.Struct, frozen=True):
     """
 
     count: int
-    wall_ns: int
+    wall_ns: int | None
     solo_ns: int | None
     gain_ns: int | None
     gain_low_ns: int | None
     gain_high_ns: int | None
     coverage: float | None
     covered_count: int
-    covered_wall_ns: int
-    bound_low_ns: int
-    bound_high_ns: int
+    covered_wall_ns: int | None
+    bound_low_ns: int | None
+    bound_high_ns: int | None
     solo_from: str
 
 
@@ -294,7 +294,7 @@ class Recording(msgspec.Struct, frozen=True):
 class Summary(Answer, frozen=True, kw_only=True):
     """Answer of ``tracekit summary``."""
 
-    by: Literal["launch", "name", "short"]
+    by: Literal["launch", "name", "short", "operator"]
     kernels: list[KernelSummary]
     devices: list[Device]
     recording: Recording
@@ -333,12 +333,13 @@ class FoundPhase(msgspec.Struct, frozen=True):
 
 
 class InfoProcess(msgspec.Struct, frozen=True):
-    """A process that used the GPU or tried to."""
+    """A process that used the GPU or tried to; ``launch_ns`` is host time in its launch calls, each counted once."""
 
     process: int | None
     kernel_rows: int
     launches: int
     graph_launches: int
+    launch_ns: int
 
 
 class Info(Answer, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Answer of ``tracekit overlap``: who ran beside whom in one trace, and what it gained."""
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -54,20 +55,32 @@ def overlaps_of(trace: Trace, baseline: Trace | None, wanted: Selection) -> Over
     pairs = kernel_pairs(kernels, group, solo)
     found = find_episodes(kernels, group, solo, kernels["device"].to_numpy().astype(np.int64))
     streams = streams_by_device(kernels)
-    devices = device_overlaps(*selected, streams, trust.opaque_devices)
-    if trust.sums_withheld:
-        devices = withheld(devices)
-    return Overlap(
+    answer = Overlap(
         tracekit=tracekit.__version__,
         command="overlap",
         traces=[trust.line] + ([examine(baseline).line] if baseline is not None else []),
         warnings=trust.warnings,
         traced_by=TRACED_BY[trust.line.granularity],
-        devices=devices,
+        devices=device_overlaps(*selected, streams, trust.opaque_devices),
         streams=stream_lines(streams),
         stream_pairs=stream_pairs(streams),
         kernel_pairs=_pair_rows(pairs, own, trace, wanted),
         episodes=total(found.episodes, solo),
+    )
+    return _withheld(answer) if trust.sums_withheld else answer
+
+
+def _withheld(answer: Overlap) -> Overlap:
+    """The answer without the sums that lost records spoil: who ran beside whom stays, how long goes."""
+    replace = msgspec.structs.replace
+    sums = ("wall_ns", "solo_ns", "gain_ns", "gain_low_ns", "gain_high_ns", "covered_wall_ns")
+    return replace(
+        answer,
+        devices=withheld(answer.devices),
+        streams=[replace(line, busy_ns=None, overlapped_ns=None) for line in answer.streams],
+        stream_pairs=[replace(pair, overlap_ns=None) for pair in answer.stream_pairs],
+        kernel_pairs=[replace(pair, overlap_ns=None) for pair in answer.kernel_pairs],
+        episodes=replace(answer.episodes, **dict.fromkeys((*sums, "bound_low_ns", "bound_high_ns"))),
     )
 
 

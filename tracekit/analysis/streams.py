@@ -84,7 +84,7 @@ def _lines(streams: Streams) -> list[Stream]:
 def stream_pairs(devices: list[Streams]) -> list[StreamPair]:
     """Pairs of streams of one device and how long kernels ran on both at once, longest first."""
     pairs = [pair for streams in devices for pair in _pairs(streams)]
-    return sorted(pairs, key=lambda pair: (-pair.overlap_ns, pair.device))
+    return sorted(pairs, key=lambda pair: (-(pair.overlap_ns or 0), pair.device))
 
 
 def _pairs(streams: Streams) -> list[StreamPair]:

@@ -6,8 +6,9 @@ import polars as pl
 
 import tracekit
 from tracekit.analysis.devices import device_lines, withheld
-from tracekit.analysis.kernels import base_name_matches, summarise
-from tracekit.analysis.results import Device, KernelSummary, Summary
+from tracekit.analysis.kernels import base_name_matches, summarise, summarise_operators
+from tracekit.analysis.operators import Operators, find_operators
+from tracekit.analysis.results import Device, KernelSummary, Summary, Warn
 from tracekit.analysis.rows import kernel_of, number
 from tracekit.analysis.selection import Selected, select
 from tracekit.analysis.trust import Trust, examine
@@ -29,13 +30,19 @@ SORTS = {
 def summarise_trace(trace: Trace, wanted: Selection) -> Summary:
     """Answer of ``tracekit summary``."""
     trust = examine(trace)
+    warnings = list(trust.warnings)
     selected = select(trace, wanted)
     kernels = selected.kernels
-    table = summarise(kernels, trace.kernel_keys, wanted.by)
-    whole = int(table["total_ns"].sum())
+    whole = int((kernels["end"] - kernels["start"]).sum())
     if wanted.kernel is not None:
         keys = base_name_matches(trace.kernel_keys, wanted.kernel)["key"].implode()
-        table = summarise(kernels.filter(pl.col("key").is_in(keys)), trace.kernel_keys, wanted.by)
+        kernels = kernels.filter(pl.col("key").is_in(keys))
+    if wanted.by == "operator":
+        found = operators_of(trace, kernels)
+        warnings += operator_warnings(found)
+        table = summarise_operators(kernels, trace.kernel_keys, found.of_kernels)
+    else:
+        table = summarise(kernels, trace.kernel_keys, wanted.by)
     rows = _ordered(table, "name" if trust.ranking_withheld else wanted.sort)
     if wanted.top is not None:
         rows = rows.head(wanted.top)
@@ -43,12 +50,25 @@ def summarise_trace(trace: Trace, wanted: Selection) -> Summary:
         tracekit=tracekit.__version__,
         command="summary",
         traces=[trust.line],
-        warnings=trust.warnings,
+        warnings=warnings,
         by=wanted.by,
         kernels=[_kernel_row(row, whole, trust) for row in rows.iter_rows(named=True)],
         devices=_devices(selected, trust),
         recording=trust.recording,
     )
+
+
+def operators_of(trace: Trace, kernels: pl.DataFrame) -> Operators:
+    """The operators of some of a trace's kernels."""
+    return find_operators(kernels, trace.copies, trace.calls, trace.ranges, trace.node_events)
+
+
+def operator_warnings(found: Operators) -> list[Warn]:
+    """Say what keeps operators from being known."""
+    if not found.looping:
+        return []
+    message = f"{found.looping} graph nodes are recorded as copies of each other in a loop: their operator is unknown"
+    return [Warn("node_loop", message, found.looping)]
 
 
 def _ordered(table: pl.DataFrame, sort: str) -> pl.DataFrame:

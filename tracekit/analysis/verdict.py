@@ -16,8 +16,13 @@ MOST_NAMED = 4
 Winner = Literal["a", "b", "tie", "undecided"]
 
 
-def winner_of(pair: PhasePair) -> Winner:
-    """By the interval of the ratio of phase times: within +-2 % a tie, wholly outside a winner."""
+def winner_of(pair: PhasePair, a: Arm, b: Arm) -> Winner:
+    """By the interval of the ratio of phase times: within +-2 % a tie, wholly outside a winner.
+
+    Where records were lost a phase looks shorter than it was, and nothing is decided.
+    """
+    if a.trust.sums_withheld or b.trust.sums_withheld:
+        return "undecided"
     decided: dict[str, Winner] = {"slower": "a", "faster": "b", "same": "tie", "undecided": "undecided"}
     return decided[status(pair.interval, True)]
 
@@ -37,10 +42,13 @@ def _times(pair: PhasePair, a: Arm, b: Arm) -> str:
     assert pair.ratio is not None
     times = f"{b.letter} takes {duration(pair.b.time)} against {duration(pair.a.time)} in {a.letter}"
     ratio = f"{pair.ratio:.3f}x"
+    lost = [arm.letter for arm in (a, b) if arm.trust.sums_withheld]
+    if lost:
+        return f"undecided, GPU records of {' and '.join(lost)} were lost, so times are too short: {times} ({ratio})"
     if pair.interval is None:
         return f"undecided, {_why_no_interval(pair)}; tendency: {times} ({ratio})"
     interval = f"95 % {pair.interval.low:.3f}-{pair.interval.high:.3f}, n = {pair.a.count} and {pair.b.count}"
-    if winner_of(pair) == "undecided":
+    if winner_of(pair, a, b) == "undecided":
         return (
             f"undecided, the interval reaches beyond and within +-{MARGIN:.0%}; tendency: {times} ({ratio}, {interval})"
         )
@@ -59,7 +67,7 @@ def _why_no_interval(pair: PhasePair) -> str:
 
 def verdict_of(pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, conflict: bool) -> Verdict:
     """The verdict on one phase. ``conflict``: other phases have another winner, and the switch is one for all."""
-    winner = winner_of(pair) if pair.name != OUTSIDE else "undecided"
+    winner = winner_of(pair, a, b) if pair.name != OUTSIDE else "undecided"
     return Verdict(winner, reason_of(pair, a, b), _advice(winner, pair, a, b, framework, conflict))
 
 
@@ -68,6 +76,8 @@ def _advice(winner: Winner, pair: PhasePair, a: Arm, b: Arm, framework: Framewor
         return "put ranges round this work if it should count"
     if winner == "tie":
         return f"keep either: {a.letter} and {b.letter} take the same time"
+    if winner == "undecided" and (a.trust.sums_withheld or b.trust.sums_withheld):
+        return "record again for a shorter time, so that no records are lost"
     if winner == "undecided":
         return f"record at least {FEWEST + 1} instances of the phase in both arms (the first is warm-up)"
     best, other = (a, b) if winner == "a" else (b, a)
@@ -101,12 +111,12 @@ def switch(best: Arm, other: Arm, framework: Framework | None) -> str:
 
 def overall(pairs: list[PhasePair], a: Arm, b: Arm, framework: Framework | None) -> Verdict:
     """The verdict for the whole: the phases' when they agree, else that they differ."""
-    judged = [(pair, winner_of(pair)) for pair in pairs if pair.name != OUTSIDE]
+    judged = [(pair, winner_of(pair, a, b)) for pair in pairs if pair.name != OUTSIDE]
     won: dict[str, list[str]] = {}
     for pair, winner in judged:
         won.setdefault(winner, []).append(pair.name)
     told = "; ".join(
-        f"{_called(winner, a, b)}: {', '.join(names)}" for winner, names in sorted(won.items(), key=lambda w: w[0])
+        f"{_called(winner, a, b)}: {_listed(names)}" for winner, names in sorted(won.items(), key=lambda w: w[0])
     )
     sides = [winner for winner in ("a", "b") if winner in won]
     if not judged:

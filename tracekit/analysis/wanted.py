@@ -2,7 +2,8 @@
 
 from typing import Literal, NamedTuple
 
-By = Literal["launch", "name", "short"]
+By = Literal["launch", "name", "short", "operator"]
+"""What makes two kernel instances one row; ``operator`` is the framework range that launched or created them."""
 
 
 class Selection(NamedTuple):

@@ -37,7 +37,7 @@ def diff(
 
     Every trace is compared with the first. Which one used CUDA graphs is worked out from the traces.
     """
-    output.check_output(path, force)
+    output.check_output(path, force, traces)
     if len(traces) < 2:
         raise WrongUsage("diff needs two or more traces: tracekit diff GRAPHS-ON.sqlite GRAPHS-OFF.sqlite")
     pattern = checked_pattern(phase, "--phase")

@@ -19,7 +19,7 @@ def info(
 
     Environment variables, hosts, users and command lines that a raw export holds are never read.
     """
-    output.check_output(path, force)
+    output.check_output(path, force, [trace])
     pattern = checked_pattern(phase, "--phase")
 
     def compute() -> Info:

@@ -24,6 +24,15 @@ class By(StrEnum):
     short = "short"
 
 
+class SummaryBy(StrEnum):
+    """What makes two instances one row of a summary."""
+
+    launch = "launch"
+    name = "name"
+    short = "short"
+    operator = "operator"
+
+
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="What to write.", show_default=True)]
 OutputOption = Annotated[
     Path | None,
@@ -36,6 +45,10 @@ NoCacheOption = Annotated[
 ByOption = Annotated[
     By,
     typer.Option(help="One row for each launch configuration, demangled name, or base name."),
+]
+SummaryByOption = Annotated[
+    SummaryBy,
+    typer.Option(help="One row for each launch configuration, demangled name, base name, or framework operator."),
 ]
 TopOption = Annotated[int | None, typer.Option(help="Show only so many rows.", min=1)]
 KernelOption = Annotated[

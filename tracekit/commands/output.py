@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 AnyAnswer = TypeVar("AnyAnswer", bound="Answer")
 
 
-def check_output(path: Path | None, force: bool) -> None:
-    """Refuse, before any work is done, to overwrite a file or to write where nothing can be written."""
+def check_output(path: Path | None, force: bool, traces: Sequence[str] = ()) -> None:
+    """Refuse, before any work is done, to overwrite a file or a trace, or to write where nothing can be written."""
     if path is None:
         return
+    if path.exists() and any(Path(trace).exists() and path.samefile(trace) for trace in traces):
+        raise WrongUsage(f"{path}: is the trace itself: name another file")
     if path.exists() and not force:
         raise WrongUsage(f"{path}: exists already: name another file, or add --force")
     if not path.absolute().parent.is_dir():

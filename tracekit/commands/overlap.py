@@ -36,7 +36,7 @@ def overlap(
     Devices are never merged. Solo durations come from the baseline, else from instances of this trace
     that ran alone; where neither knows a kernel, bounds are given.
     """
-    output.check_output(path, force)
+    output.check_output(path, force, [trace, *([baseline] if baseline else [])])
     wanted = selection(by, top, "total", kernel, phase, device, stream, begin, finish)
     traces = [trace] if baseline is None else [trace, baseline]
 

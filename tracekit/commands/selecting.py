@@ -1,15 +1,17 @@
 """Turn the shared selecting options into a Selection."""
 
 import re
+from typing import cast
 
+from tracekit.analysis.wanted import By as Grouping
 from tracekit.analysis.wanted import Selection
-from tracekit.commands.options import By
+from tracekit.commands.options import By, SummaryBy
 from tracekit.errors import WrongUsage
 from tracekit.units import parse_time
 
 
 def selection(
-    by: By,
+    by: By | SummaryBy,
     top: int | None,
     sort: str,
     kernel: str | None,
@@ -27,7 +29,7 @@ def selection(
         stream=stream,
         begin=_time(begin, "--from"),
         finish=_time(finish, "--to"),
-        by=by.value,
+        by=cast(Grouping, by.value),
         sort=sort,
         top=top,
     )

@@ -26,7 +26,7 @@ class Sort(Enum):
 
 def summary(
     trace: options.TraceArgument,
-    by: options.ByOption = options.By.launch,
+    by: options.SummaryByOption = options.SummaryBy.launch,
     top: options.TopOption = None,
     sort: Annotated[Sort, typer.Option(help="Order of the kernels.")] = Sort.total,
     kernel: options.KernelOption = None,
@@ -45,7 +45,7 @@ def summary(
     The overlapped share is measured against everything that ran on the device, whatever is selected.
     Device lines cover the selected phase, device, stream and window.
     """
-    output.check_output(path, force)
+    output.check_output(path, force, [trace])
     wanted = selection(by, top, sort.value, kernel, phase, device, stream, begin, finish)
 
     def compute() -> Summary:

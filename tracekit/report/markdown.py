@@ -38,8 +38,11 @@ def _table(section: Section) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """A kernel's name holds what markdown would read as formatting, so such text stands as code."""
-    safe = printable(text).replace("|", "\\|")
+    """A kernel's name holds what markdown would read as formatting, so such text stands as code.
+
+    A pipe opens a cell also inside of code, and a backslash before it would guard the pipe's own guard.
+    """
+    safe = re.sub(r"(\\*)\|", r"\1\1\\|", printable(text))
     if not re.search(r"[<>*_\[\]`~&]", safe):
         return safe
     fence = "`" * (max((len(run) for run in re.findall("`+", safe)), default=0) + 1)
@@ -48,4 +51,13 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return printable(text).replace("<", "&lt;")
+    """A sentence: what is between backticks is code already; marks elsewhere are spelled out."""
+    parts = re.split(r"(`[^`]*`)", printable(text))
+    return "".join(part if i % 2 else _MARK.sub(_spelled, part) for i, part in enumerate(parts))
+
+
+_MARK = re.compile(r"[\\*\[\]<>`~&]|(?<!\w)_|_(?!\w)")
+
+
+def _spelled(mark: re.Match[str]) -> str:
+    return f"&#{ord(mark[0])};"

@@ -185,6 +185,24 @@ class Trace:
         return (calls,)
 
     @cached_property
+    def node_events(self) -> pl.DataFrame:
+        """Creations and clones of graph nodes: schema.NODE_EVENTS."""
+        return self._frames(("node_events",), self._read_node_events)["node_events"]
+
+    def _read_node_events(self) -> tuple[pl.DataFrame]:
+        columns = {"start": pl.Int64, "globalTid": pl.Int64, "graphNodeId": pl.Int64, "originalGraphNodeId": pl.Int64}
+        tables = [table for table in schema.NODE_TABLES if "graphNodeId" in self.export.columns(table)]
+        rows = pl.concat([self.export.read(table, columns) for table in tables or schema.NODE_TABLES[:1]])
+        events = rows.select(
+            "start",
+            process=pl.col("globalTid") // schema.PROCESS_UNIT,
+            thread="globalTid",
+            node="graphNodeId",
+            original=pl.col("originalGraphNodeId").replace(0, None),
+        ).drop_nulls(["start", "node"])
+        return (events.sort(pl.all(), nulls_last=True),)
+
+    @cached_property
     def ranges(self) -> pl.DataFrame:
         """Closed NVTX ranges: schema.RANGES."""
         return self._frames(("ranges",), self._read_ranges)["ranges"]

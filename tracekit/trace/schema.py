@@ -116,3 +116,17 @@ RANGES = pl.Schema(
 )
 """Closed NVTX ranges. ``nested``: pushed and popped on one thread (else started and ended anywhere);
 ``domain`` is null for the default domain."""
+
+NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
+"""Where graph node events are: in the first up to 2026, in the second, with node columns, up to 2023."""
+
+NODE_EVENTS = pl.Schema(
+    {
+        "start": pl.Int64,
+        "process": pl.Int64,
+        "thread": pl.Int64,
+        "node": pl.Int64,
+        "original": pl.Int64,
+    }
+)
+"""Creations and clones of graph nodes; ``original`` is null for a creation."""

@@ -62,10 +62,11 @@ def _processes(answer: Info) -> Section:
             str(line.kernel_rows),
             str(line.launches),
             str(line.graph_launches),
+            duration(line.launch_ns),
         ]
         for line in answer.processes
     ]
-    return Section("Processes", ["process", "kernels", "kernel launches", "graph launches"], rows)
+    return Section("Processes", ["process", "kernels", "kernel launches", "graph launches", "time in launches"], rows)
 
 
 def _phases(answer: Info) -> Section:

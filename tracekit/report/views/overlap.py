@@ -128,6 +128,8 @@ def _times(stretch: float | None) -> str:
 def _episodes(episodes: Episodes) -> Section:
     if not episodes.count:
         return Section("Overlap episodes", notes=["none"])
+    if episodes.wall_ns is None:
+        return Section("Overlap episodes", notes=["withheld: records were lost"])
     notes = [
         f"{episodes.count} episodes with two or more kernels at once, {duration(episodes.wall_ns)} in all",
         f"solo durations from: {episodes.solo_from}; known for all members in {percent(episodes.coverage)} of it",
