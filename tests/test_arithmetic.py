@@ -285,7 +285,6 @@ def test_nothing_gives_nothing() -> None:
     assert total(found_in([], {}).episodes, solo_frame({})).count == 0
 
 
-@pytest.mark.xfail(strict=True, reason="overlap of unknown streams is called same-stream overlap")
 def test_without_recorded_streams_the_kind_of_overlap_is_not_told(tmp_path: Path) -> None:
     path = in_one_file([Run(1000, 1100, stream=1), Run(1050, 1150, stream=2)], tmp_path / "runs.sqlite")
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -63,7 +63,6 @@ def test_setup_in_every_instance_is_steady_cost(tmp_path: Path) -> None:
     assert (later.n_a, later.warm_up_a) == (6, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="the first instance is left out although every one sets up alike")
 def test_when_every_instance_sets_up_alike_nothing_is_left_out(tmp_path: Path) -> None:
     found = phase(against_itself(steps([30_000] * 6), tmp_path), "step")
     assert (found.n_a, found.warm_up_a) == (6, 0)
@@ -160,12 +159,7 @@ def test_the_serial_prediction_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arm",
     [
-        pytest.param(
-            "on",
-            marks=pytest.mark.xfail(
-                strict=True, reason="the pause of a stream that waits for another one counts as a gap"
-            ),
-        ),
+        "on",
         "serial",
     ],
 )

@@ -110,7 +110,7 @@ def _bounds(side: Side) -> tuple[Number, Number] | None:
 def _leaders(sides: list[Side]) -> list[str]:
     """The letters of the arm with the least phase time, first, and of those not set apart from it."""
     times = {letter: side.times for letter, side in zip(LETTERS, sides, strict=False) if side.count}
-    if len(times) < 2:
+    if len(times) < 2 or any(side.unsteady for side in sides):
         return []
     ordered = sorted(times, key=lambda letter: (float(np.median(times[letter])), letter))
     least = ordered[0]

@@ -179,10 +179,13 @@ def _steadiness(figures: pl.DataFrame, warm_up: int) -> pl.DataFrame:
     length = pl.col("end") - pl.col("start")
     order = pl.int_range(pl.len()).over(of_sequence)
     repeated = pl.len().over(of_sequence) > 1
-    early = repeated & (order < warm_up)
-    usual = pl.col("setup").filter(~early).median().over(of_phase).fill_null(0)
-    outlier = repeated & (pl.col("setup") > SETUP_SPREAD * usual)
-    outlier &= pl.col("setup") > SETUP_SHARE * length.median().over(of_phase)
+    first = repeated & (order < warm_up)
+    usual = pl.col("setup").filter(~first).median().over(of_phase).fill_null(0)
+    unusual = repeated & (pl.col("setup") > SETUP_SPREAD * usual)
+    outlier = unusual & (pl.col("setup") > SETUP_SHARE * length.median().over(of_phase))
+    # Where every instance sets up alike, setting up is a steady cost and nothing is left out.
+    alike = (pl.col("setup") > 0).all().over(of_sequence) & ~(first & unusual).any().over(of_sequence)
+    early = first & ~alike
     before = pl.col("phase", "end", "last").shift(1).over("process").name.suffix("_before")
     pause = pl.col("start") - pl.max_horizontal("end_before", "last_before")
     follows = (pl.col("phase_before") == pl.col("phase")) & (pause <= FOLLOWS_WITHIN * length.median().over(of_phase))
@@ -199,14 +202,16 @@ def _steadiness(figures: pl.DataFrame, warm_up: int) -> pl.DataFrame:
 
 
 def dependent_gap(kernels: pl.DataFrame) -> tuple[float, float, float] | None:
-    """Median, p25 and p75 (ns) of the pause between a kernel and the next one of its stream, by start.
+    """Median, p25 and p75 (ns) of the pause before a kernel in which no kernel of its launch runs.
 
-    Measured within graph launches where there are any, else within phase instances; None without any.
+    A kernel that waits for another branch does not pause. Measured within graph launches where there are any,
+    else within phase instances; ``kernels`` are by start. None without any such pause.
     """
     in_graphs = kernels.filter(pl.col("graph_node").is_not_null())
     rows, whole = (in_graphs, "correlation") if in_graphs.height else (kernels, "instance")
-    same = ["process", "device", "stream", whole]
-    gaps = rows.select(gap=pl.col("start") - pl.col("end").shift(1).over(same)).filter(pl.col("gap") >= 0)["gap"]
+    same = ["process", "device", whole]
+    before = pl.col("end").cum_max().shift(1).over(same)
+    gaps = rows.select(gap=pl.col("start") - before).filter(pl.col("gap") >= 0)["gap"]
     if gaps.is_empty():
         return None
     low, middle, high = np.quantile(gaps.to_numpy(), [0.25, 0.5, 0.75])

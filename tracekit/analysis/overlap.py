@@ -34,17 +34,25 @@ def device_overlaps(
 
 
 def _with_kinds(line: Device, kernels: pl.DataFrame, depths: pl.DataFrame, streams: Streams | None) -> DeviceOverlap:
+    if kernels.height and kernels["stream"].null_count() == kernels.height:
+        return _as_overlap(line, depths, None)
     across = _streams_at_once(streams)
     stream_overlap = _length_of_union([across])
     with_branches = _length_of_union([across, _branches_at_once(kernels)])
     overlapped = int(depths.filter(pl.col("depth") >= 2)["time"].sum())
+    return _as_overlap(line, depths, (stream_overlap, with_branches - stream_overlap, overlapped - with_branches))
+
+
+def _as_overlap(line: Device, depths: pl.DataFrame, kinds: tuple[int, int, int] | None) -> DeviceOverlap:
+    """The line with its depths; ``kinds`` are unknown where streams are not recorded."""
     values = {name: getattr(line, name) for name in Device.__struct_fields__}
+    across, branches, same = kinds or (None, None, None)
     return DeviceOverlap(
         **values,
         depth_ns={str(depth): time for depth, time in depths.select("depth", "time").iter_rows()},
-        stream_overlap_ns=stream_overlap,
-        graph_branch_overlap_ns=with_branches - stream_overlap,
-        same_stream_overlap_ns=overlapped - with_branches,
+        stream_overlap_ns=across,
+        graph_branch_overlap_ns=branches,
+        same_stream_overlap_ns=same,
         graph_edges_known=False,
     )
 
@@ -58,7 +66,8 @@ def _streams_at_once(streams: Streams | None) -> pl.DataFrame:
 
 def _branches_at_once(kernels: pl.DataFrame) -> pl.DataFrame:
     """Stretches in which two or more nodes of one graph launch run on one stream."""
-    nodes = kernels.filter(pl.col("graph_node").is_not_null() & (pl.col("overlapped") > 0))
+    launched = pl.col("graph_node").is_not_null() & pl.col("correlation").is_not_null()
+    nodes = kernels.filter(launched & (pl.col("overlapped") > 0))
     launch = nodes.select(pl.struct(*STREAM, "correlation").rank("dense")).to_series()
     return merged(nodes.with_columns(launch=launch.cast(pl.Int64)), "launch", 2)
 

@@ -1,6 +1,7 @@
 """Phases of two arms: their times on one basis, what made them up, and the ratio with its interval."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from tracekit.analysis.arms import Arm
 from tracekit.analysis.kernels import DURATION
 from tracekit.analysis.results import ALL, OUTSIDE
 from tracekit.analysis.statistics import Floats, Interval, ratio_of_medians
+from tracekit.analysis.steadiness import unsteady
 
 PERIOD, ISOLATED, SPAN = (
     "period: last GPU completion to last GPU completion",
@@ -47,6 +49,11 @@ class Side:
     coverage: float
     kernel_rows: int
     kernel_ns: int
+
+    @cached_property
+    def unsteady(self) -> str | None:
+        """Why the times cannot be compared by their median; None when they can."""
+        return unsteady(self.times)
 
     @property
     def time(self) -> float | None:
@@ -159,6 +166,7 @@ def _medians(arm: Arm, name: str, rows: pl.DataFrame, coverage: float) -> dict[s
         "overlapped_ns": None if arm.trust.sums_withheld else "overlapped",
         "idle_ns": None if "idle" in arm.trust.recording.withheld else "idle",
         "launches": "launches",
+        "setup_ns": "setup",
         "overlap_gain_ns": "gain" if coverage >= GAIN_COVERAGE and not arm.trust.sums_withheld else None,
     }
     return {field: None if column is None else _median(rows, column) for field, column in columns.items()}

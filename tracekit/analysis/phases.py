@@ -95,9 +95,11 @@ def find_phases(
 
 def normalised(name: pl.Expr) -> pl.Expr:
     """Numbers that stand by themselves, or count steps, layers and tokens, become ``#``."""
-    return name.str.replace_all(r"(^|[^\pL\d.])\d+(?:\.\d+)?($|[^\pL\d])", "${1}#${2}").str.replace_all(
-        r"(?i)\b(step|iter|iteration|batch|layer|token|epoch|decode|prefill|request|req|seq)\d+\b", "${1}#"
-    )
+    alone = r"(^|[^\pL\d.])\d+(?:\.\d+)?($|[^\pL\d])"
+    # Twice, since what follows one number may come before the next.
+    name = name.str.replace_all(alone, "${1}#${2}").str.replace_all(alone, "${1}#${2}")
+    counted = r"(?i)\b(step|iter|iteration|batch|layer|token|epoch|decode|prefill|request|req|seq)\d+\b"
+    return name.str.replace_all(counted, "${1}#")
 
 
 def _launches(calls: pl.DataFrame) -> pl.DataFrame:

@@ -255,6 +255,8 @@ class Phase(msgspec.Struct, frozen=True):
     idle_ns_b: Number | None
     launches_a: Number | None
     launches_b: Number | None
+    setup_ns_a: Number | None
+    setup_ns_b: Number | None
     overlap_gain_ns_a: Number | None
     overlap_gain_ns_b: Number | None
     what_if_serial_ns_a: Number | None

@@ -23,6 +23,9 @@ range of the values, which holds the true median in 94 % of cases; with fewer it
 FALSE_DISCOVERIES = 0.05
 """Expected share of false findings among the kernels called slower or faster (Benjamini and Hochberg 1995)."""
 
+FEWEST_IN_ORDER = 10
+"""Values from which likeness of neighbours is looked for."""
+
 RESAMPLES = 2000
 """Bootstrap resamples: enough for the ends of a 95 % interval to be steady in the second digit."""
 
@@ -41,8 +44,9 @@ class Interval(NamedTuple):
 def ratio_of_medians(a: Floats, b: Floats) -> Interval | None:
     """median(b) / median(a) with a seeded percentile bootstrap interval; None when it cannot be given.
 
-    ``a`` and ``b`` are durations of independent instances; fewer than FEWEST on a side, or a median of
-    zero ("no timing"), give none. The order statistics that a resample's median falls on are drawn
+    ``a`` and ``b`` are durations in the order they were measured; fewer than FEWEST on a side, or a median of
+    zero ("no timing"), give none. Neighbours that resemble each other are worth less than their number: the
+    interval is widened as ``_worth`` says. The order statistics that a resample's median falls on are drawn
     directly (``_resampled_medians``), so the cost does not grow with the number of instances.
     """
     if a.size < FEWEST or b.size < FEWEST:
@@ -54,7 +58,24 @@ def ratio_of_medians(a: Floats, b: Floats) -> Interval | None:
     usable = under > 0
     ratios = np.sort(over[usable] / under[usable])
     low, high = (ratios[round(share * (ratios.size - 1))] for share in (0.025, 0.975))
-    return Interval(middle_b / middle_a, float(low), float(high))
+    ratio = middle_b / middle_a
+    wider = 1 / math.sqrt(min(_worth(a), _worth(b)))
+    return Interval(ratio, ratio * (float(low) / ratio) ** wider, ratio * (float(high) / ratio) ** wider)
+
+
+def _worth(values: Floats) -> float:
+    """Independent values that one of these is worth: (1 - r) / (1 + r) at a lag-1 autocorrelation of r.
+
+    The effective sample size of a first-order autoregression (Box, Jenkins and Reinsel, section 2.1). r is
+    that of the ranks, and counts only where it is more than noise: over two standard errors, 2 / sqrt(n).
+    """
+    count = values.size
+    if count < FEWEST_IN_ORDER:
+        return 1.0
+    ranks = np.argsort(np.argsort(values, kind="stable")).astype(np.float64)
+    ranks -= ranks.mean()
+    r = float(np.dot(ranks[1:], ranks[:-1]) / np.dot(ranks, ranks))
+    return (1 - r) / (1 + r) if 2 / math.sqrt(count) < r < 1 else 1.0
 
 
 def _resampled_medians(ordered: Floats, side: str) -> Floats:

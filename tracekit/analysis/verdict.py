@@ -19,9 +19,9 @@ Winner = Literal["a", "b", "tie", "undecided"]
 def winner_of(pair: PhasePair, a: Arm, b: Arm) -> Winner:
     """By the interval of the ratio of phase times: within +-2 % a tie, wholly outside a winner.
 
-    Where records were lost a phase looks shorter than it was, and nothing is decided.
+    Where records were lost, or times drift or have two states, nothing is decided.
     """
-    if a.trust.sums_withheld or b.trust.sums_withheld:
+    if a.trust.sums_withheld or b.trust.sums_withheld or pair.a.unsteady or pair.b.unsteady:
         return "undecided"
     decided: dict[str, Winner] = {"slower": "a", "faster": "b", "same": "tie", "undecided": "undecided"}
     return decided[status(pair.interval, True)]
@@ -45,6 +45,9 @@ def _times(pair: PhasePair, a: Arm, b: Arm) -> str:
     lost = [arm.letter for arm in (a, b) if arm.trust.sums_withheld]
     if lost:
         return f"undecided, GPU records of {' and '.join(lost)} were lost, so times are too short: {times} ({ratio})"
+    shaky = [f"{arm.letter} has {why}" for arm, why in ((a, pair.a.unsteady), (b, pair.b.unsteady)) if why]
+    if shaky:
+        return f"undecided, {', '.join(shaky)}; tendency: {times} ({ratio})"
     if pair.interval is None:
         return f"undecided, {_why_no_interval(pair)}; tendency: {times} ({ratio})"
     interval = f"95 % {pair.interval.low:.3f}-{pair.interval.high:.3f}, n = {pair.a.count} and {pair.b.count}"
@@ -78,6 +81,8 @@ def _advice(winner: Winner, pair: PhasePair, a: Arm, b: Arm, framework: Framewor
         return f"keep either: {a.letter} and {b.letter} take the same time"
     if winner == "undecided" and (a.trust.sums_withheld or b.trust.sums_withheld):
         return "record again for a shorter time, so that no records are lost"
+    if winner == "undecided" and (pair.a.unsteady or pair.b.unsteady):
+        return "let clocks and temperature settle, record the arms in turn, and look for what changes between instances"
     if winner == "undecided":
         return f"record at least {FEWEST + 1} instances of the phase in both arms (the first is warm-up)"
     best, other = (a, b) if winner == "a" else (b, a)

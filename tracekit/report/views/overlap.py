@@ -50,6 +50,8 @@ def _kinds(devices: list[DeviceOverlap]) -> Section:
     ]
     if any(line.overlapped_ns is None for line in devices):
         return Section("Kinds of overlap", notes=["withheld: records were lost"])
+    if any(line.stream_overlap_ns is None for line in devices):
+        return Section("Kinds of overlap", notes=["unknown: streams are not recorded"])
     if not rows:
         return Section("Kinds of overlap", notes=["no kernel ran beside another"])
     notes = []
