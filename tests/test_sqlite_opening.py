@@ -65,9 +65,7 @@ def test_read_only_file_in_a_read_only_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_commits_in_the_write_ahead_log_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
-) -> None:
+def test_commits_in_the_write_ahead_log_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool) -> None:
     private, folder = tmp_path / "private", tmp_path / "folder"
     private.mkdir()
     folder.mkdir()
@@ -108,9 +106,7 @@ def test_locked_by_a_writer(tmp_path: Path) -> None:
 
 def test_no_one_writes_while_it_is_read(tmp_path: Path) -> None:
     path = build(tmp_path / "f", "CREATE TABLE t (v INTEGER)", rows=[(1,)])
-    code = (
-        "import sqlite3, sys; sqlite3.connect(sys.argv[1], 0, isolation_level=None).execute('DELETE FROM t')"
-    )
+    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], 0, isolation_level=None).execute('DELETE FROM t')"
     command = [sys.executable, "-c", code, str(path)]
     with SqliteFile(path) as file:
         file.read("t", {"v": pl.Int64})
@@ -181,9 +177,7 @@ def whole_file() -> bytes:
         (whole_file()[:4096], "cut short"),
         (whole_file()[:-1], "cut short"),
         (
-            whole_file()
-            .replace(b"CREATE TABLE t", b"CREATE \xff\xff\xff\xff\xff t")
-            .replace(b"tablet", b"table\xff"),
+            whole_file().replace(b"CREATE TABLE t", b"CREATE \xff\xff\xff\xff\xff t").replace(b"tablet", b"table\xff"),
             "damaged",
         ),
         (whole_file()[:4096] + bytes(len(whole_file()) - 4096), "damaged"),
@@ -230,9 +224,7 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
         at = page + chance.choice([chance.randrange(4096), chance.randrange(110), chance.randrange(16)])
         length = chance.choice([1, 1, 4, 200])
         changed[at : at + length] = chance.choice([bytes(length), b"\xff" * length, chance.randbytes(length)])
-    return bytes(
-        changed[: len(content)] if chance.random() < 0.9 else changed[: chance.randrange(len(content))]
-    )
+    return bytes(changed[: len(content)] if chance.random() < 0.9 else changed[: chance.randrange(len(content))])
 
 
 def test_damage_gives_a_frame_or_one_clear_error(tmp_path: Path) -> None:

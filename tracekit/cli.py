@@ -8,8 +8,10 @@ import typer
 
 import tracekit
 from tracekit.commands.diff import diff
+from tracekit.commands.doctor import doctor
 from tracekit.commands.info import info
 from tracekit.commands.overlap import overlap
+from tracekit.commands.scrub import scrub
 from tracekit.commands.summary import summary
 from tracekit.errors import TracekitError
 
@@ -41,7 +43,7 @@ def _tracekit(
     """
 
 
-for command in (diff, summary, overlap, info):
+for command in (diff, summary, overlap, info, scrub, doctor):
     app.command()(command)
 
 

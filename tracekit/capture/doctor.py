@@ -50,7 +50,10 @@ def examine_machine() -> Doctor:
 
     Nothing that a program says is repeated but versions, GPU names and counts: the environment is never shown.
     """
-    checks = [*_nsys(), _driver(), _libcuda(), _nvcc(), _mlx(), *_folders()]
+    checks = [*_folders()]
+    # Nothing can be asked of a program without a place for its answer.
+    if all(check.state == "ok" for check in checks):
+        checks += [*_nsys(), _driver(), _libcuda(), _nvcc(), _mlx()]
     return Doctor(
         tracekit=tracekit.__version__,
         command="doctor",
