@@ -95,9 +95,6 @@ def test_node_events_listed_twice_double_no_kernel(tmp_path: Path, looped: bool)
     assert info_of(export, tmp_path).traces[0].graph_kernel_rows == 7
 
 
-
-
-
 @pytest.mark.parametrize("names_repeated", [False, True])
 def test_a_replayed_node_leads_to_the_range_in_which_its_original_was_created(
     tmp_path: Path, run: Run, names_repeated: bool

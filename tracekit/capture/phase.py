@@ -1,16 +1,21 @@
 """Mark phases of a workload so that a trace can be read phase by phase."""
 
-import os
+import threading
 from contextlib import ContextDecorator
-from typing import Any, Self
+from typing import Self
+
+from tracekit.capture.annotate.markers import marker, profiled
 
 DOMAIN = "tracekit"
 """NVTX domain of the ranges, found again by the analysis."""
 
 
-def _profiled() -> bool:
-    """nsys injects its NVTX implementation through the environment of the workload."""
-    return any(os.environ.get(name) for name in ("NVTX_INJECTION64_PATH", "NVTX_INJECTION32_PATH"))
+class _OpenPhases(threading.local):
+    count = 0
+
+
+open_phases = _OpenPhases()
+"""How many phases this thread has open, inside of a profiler."""
 
 
 class phase(ContextDecorator):
@@ -21,23 +26,15 @@ class phase(ContextDecorator):
     """
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._domain: Any = _domain() if _profiled() else None
-        self._attributes = self._domain and self._domain.get_event_attributes(message=name)
+        self._range = marker(DOMAIN, name) if profiled() else None
 
     def __enter__(self) -> Self:
-        if self._domain:
-            self._domain.push_range(self._attributes)
+        if self._range:
+            self._range.__enter__()
+            open_phases.count += 1
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._domain:
-            self._domain.pop_range()
-
-
-def _domain() -> Any:  # noqa: ANN401
-    try:
-        import nvtx  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise ImportError("tracekit.phase needs the nvtx package here: pip install 'tracekit[nvtx]'") from error
-    return nvtx.get_domain(DOMAIN)
+    def __exit__(self, *error: object) -> None:
+        if self._range:
+            open_phases.count -= 1
+            self._range.__exit__(*error)
