@@ -5,7 +5,7 @@ The layout is done here because table libraries take longer over a thousand kern
 
 from collections.abc import Iterator
 
-import click
+import typer
 
 from tracekit.report.document import Document, Section, filled, printable
 
@@ -18,10 +18,10 @@ GAP = "  "
 def render(document: Document, *, width: int | None = None) -> str:
     """The document as text. With a ``width``, that of a terminal, with colour and cut to fit."""
     title = printable(document.title)
-    lines = [title if width is None else click.style(title, bold=True)]
+    lines = [title if width is None else typer.style(title, bold=True)]
     for section in filled(document.sections):
         lines += ["", *_section(section, width)]
-    mark = "warning:" if width is None else click.style("warning:", fg="yellow")
+    mark = "warning:" if width is None else typer.style("warning:", fg="yellow")
     if document.warnings:
         lines += ["", *(f"{mark} {printable(warning)}" for warning in document.warnings)]
     return "\n".join(lines) + "\n"
@@ -29,7 +29,7 @@ def render(document: Document, *, width: int | None = None) -> str:
 
 def _section(section: Section, width: int | None) -> Iterator[str]:
     if section.title:
-        yield section.title if width is None else click.style(section.title, fg="cyan", bold=True)
+        yield section.title if width is None else typer.style(section.title, fg="cyan", bold=True)
     if section.rows:
         yield from _table(section, width)
     yield from map(printable, section.notes)
