@@ -1,5 +1,6 @@
 """The command line: names and help. Each command imports what it needs when it runs."""
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -14,6 +15,9 @@ from tracekit.commands.overlap import overlap
 from tracekit.commands.scrub import scrub
 from tracekit.commands.summary import summary
 from tracekit.errors import TracekitError
+
+FAULT = 70
+"""Exit code of a fault of tracekit's own (EX_SOFTWARE): none of those that an answer has."""
 
 app = typer.Typer(
     name="tracekit",
@@ -48,7 +52,10 @@ for command in (diff, summary, overlap, info, scrub, doctor):
 
 
 def main() -> None:
-    """Run the command line; every expected failure is one line on stderr."""
+    """Run the command line; every failure is one line on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except TracekitError as error:
@@ -60,3 +67,9 @@ def main() -> None:
         # The reader of a pipe has gone: nothing is left to say, also not while Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except Exception as error:
+        if os.environ.get("TRACEKIT_DEBUG"):
+            raise
+        what = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
+        typer.echo(f"tracekit: a fault of tracekit's own ({what}): TRACEKIT_DEBUG=1 shows where", err=True)
+        sys.exit(FAULT)

@@ -2,6 +2,9 @@
 
 import re
 
+LATEST = 1 << 62
+"""Times (ns) are read up to here."""
+
 LONGEST_NAME = 60
 """Characters of a name that a person is shown."""
 
@@ -34,7 +37,10 @@ def shortened(name: str) -> str:
 def parse_time(text: str) -> int:
     """Nanoseconds from ``1.5s``, ``200ms``, ``30us`` or a plain number of ns. Raises ValueError."""
     found = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*(s|ms|us|µs|ns)?\s*", text)
-    if not found:
+    if not found or (found[2] is None and "." in found[1]):
         raise ValueError(f"{text!r} is not a time: write 1.5s, 200ms, 30us or a number of ns")
     scale = {unit: size for size, unit in _UNITS}.get((found[2] or "ns").replace("µ", "u"), 1)
-    return round(float(found[1]) * scale)
+    time = round(float(found[1]) * scale)
+    if abs(time) > LATEST:
+        raise ValueError(f"{text!r} is beyond what a trace can hold")
+    return time

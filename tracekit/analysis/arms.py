@@ -96,22 +96,20 @@ class Arm:
     def line(self) -> ArmLine:
         """The arm as a part of the answer."""
         kernels = self.work.kernels
-        launched = kernels.filter(pl.col("graph_node").is_not_null())
-        executions = self.work.graph_executions
-        launches = pl.concat([frame.select("process", "correlation") for frame in (launched, executions)])
+        calls = self.trace.calls.filter((pl.col("role") == "graph launch") & ~pl.col("failed"))
         return ArmLine(
             arm=self.letter,
             path=self.trace.label,
             role=self.role,
             graph_share=self.graph_share,
-            graph_launches=launches.n_unique() if launches.height else 0,
+            graph_launches=calls.select("process", "correlation").n_unique() if calls.height else 0,
             streams=kernels.select("device", "process", "stream").n_unique() if kernels.height else 0,
             max_depth=self.max_depth,
         )
 
 
-def build_arms(traces: list[Trace], pattern: str | None, warm_up: int) -> list[Arm]:
-    """Measure every trace, with solo durations from the eager one among them."""
+def build_arms(traces: list[Trace], pattern: str | None, warm_up: int, letters: list[str] | None = None) -> list[Arm]:
+    """Measure every trace under its arm's letter, with solo durations from the first eager one among them."""
     labels = matched_labels([trace.kernel_keys for trace in traces])
     own = [labels.filter(pl.col("trace") == i) for i in range(len(traces))]
     groups = [group_of_instances(trace.kernels, mine) for trace, mine in zip(traces, own, strict=True)]
@@ -132,7 +130,7 @@ def build_arms(traces: list[Trace], pattern: str | None, warm_up: int) -> list[A
         found = instance_episodes(work.kernels, solo)
         arms.append(
             Arm(
-                letter=LETTERS[i],
+                letter=(letters or LETTERS)[i],
                 trace=trace,
                 trust=examine(trace),
                 labels=own[i],

@@ -1,5 +1,7 @@
 """Answer of ``tracekit diff``: every arm against the first, phase by phase and kernel by kernel."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import tracekit
@@ -9,53 +11,82 @@ from tracekit.analysis.kernel_diff import compare_kernels
 from tracekit.analysis.phase_diff import PhasePair, Side, measure_phases, pair_of, phase_names
 from tracekit.analysis.results import OUTSIDE, Diff, Number, Phase, Verdict, Warn
 from tracekit.analysis.rows import number
-from tracekit.analysis.statistics import ratio_of_medians, status
-from tracekit.analysis.verdict import overall, switch, verdict_of, winner_of
+from tracekit.analysis.statistics import ratio_of_blocks, ratio_of_medians, status
+from tracekit.analysis.verdict import APART, overall, switch, verdict_of, winner_of
 from tracekit.frameworks import Framework, detect
 from tracekit.trace.reader import Trace
 from tracekit.units import percent, shortened
 
+MUCH_OUTSIDE = 0.2
+"""Share of kernel time outside of any phase from which it is said."""
 
-def compare(traces: list[Trace], pattern: str | None = None, warm_up: int = 1, gate: list[str] | None = None) -> Diff:
-    """Compare two or more traces; ``warm_up`` instances of a repeated phase are left out.
 
-    ``gate`` holds conditions as ``check_gate`` takes them; ``Diff.gate`` says which came true.
+def compare(
+    arms: Sequence[Trace | Sequence[Trace]],
+    pattern: str | None = None,
+    warm_up: int = 1,
+    gate: list[str] | None = None,
+) -> Diff:
+    """Compare two or more arms, each a trace or several blocks recorded in turn with the other arms' blocks.
+
+    ``warm_up`` instances of a repeated phase are left out. ``gate`` holds conditions as ``check_gate`` takes them;
+    ``Diff.gate`` says which came true.
     """
-    arms = build_arms(traces, pattern, warm_up)
-    names = phase_names(arms)
-    first, others = arms[0], arms[1:]
-    framework = _framework(arms)
+    sides = _measured(arms, pattern, warm_up)
+    blocks = [block for side in sides for block in side]
+    first, others = sides[0], sides[1:]
+    framework = _framework(blocks)
     phases: list[Phase] = []
     kernels, only_a, only_b = [], [], []
     verdicts: list[Verdict] = []
-    measured = measure_phases(arms, names)
-    leaders = {name: _leaders(sides) for name, (_, sides) in measured.items()}
+    measured = measure_phases(sides, phase_names(blocks))
+    leaders = {name: _leaders(each) for name, (_, each) in measured.items()}
     for i, other in enumerate(others, start=1):
-        pairs = [pair_of(name, basis, sides[0], sides[i]) for name, (basis, sides) in measured.items()]
-        conflict = {"a", "b"} <= {winner_of(pair, first, other) for pair in pairs if pair.name != OUTSIDE}
-        phases += [
-            _phase(pair, other, leaders[pair.name], verdict_of(pair, first, other, framework, conflict))
-            for pair in pairs
+        pairs = [
+            pair_of(name, basis, each[0], each[i], _serial_arm(sides, each)) for name, (basis, each) in measured.items()
         ]
-        verdicts.append(overall(pairs, first, other, framework))
+        conflict = {"a", "b"} <= {winner_of(pair) for pair in pairs if pair.name != OUTSIDE}
+        for pair in pairs:
+            verdict = verdict_of(pair, first[0], other[0], framework, conflict)
+            phases.append(_phase(pair, other[0], leaders[pair.name], verdict))
+        verdicts.append(overall(pairs, first[0], other[0], framework))
         both, mine, theirs = compare_kernels(first, other)
         kernels += both
         only_a += mine
         only_b += theirs
-    answer = verdicts[0] if len(others) == 1 else _over_all_arms(arms, leaders, phases)
+    lead = [side[0] for side in sides]
     return Diff(
         tracekit=tracekit.__version__,
         command="diff",
-        traces=[arm.trust.line for arm in arms],
-        warnings=_warnings(arms, phases),
-        arms=[arm.line() for arm in arms],
+        traces=[block.trust.line for block in blocks],
+        warnings=_warnings(sides, phases),
+        arms=[block.line() for block in blocks],
         phases=phases,
         kernels=kernels,
         only_a=only_a,
         only_b=only_b,
-        verdict=answer,
+        verdict=verdicts[0] if len(others) == 1 else _over_all_arms(lead, leaders, phases),
         gate=tripped(phases, gate or []),
     )
+
+
+def _serial_arm(sides: list[list[Arm]], of_phase: list[Side]) -> tuple[str, float] | None:
+    """The letter and phase time of the arm whose graphs ran without overlap while another arm's overlapped."""
+    shares = [max(block.overlapped_share for block in side) if side[0].role == "graph" else None for side in sides]
+    if not any(share and share > APART for share in shares):
+        return None
+    for side, share, phase in zip(sides, shares, of_phase, strict=True):
+        if share is not None and share <= APART and phase.time is not None:
+            return side[0].letter, phase.time
+    return None
+
+
+def _measured(arms: Sequence[Trace | Sequence[Trace]], pattern: str | None, warm_up: int) -> list[list[Arm]]:
+    """Every arm's blocks, measured."""
+    traces = [[arm] if isinstance(arm, Trace) else list(arm) for arm in arms]
+    letters = [letter for letter, of in zip(LETTERS, traces, strict=False) for _ in of]
+    blocks = iter(build_arms([trace for of in traces for trace in of], pattern, warm_up, letters))
+    return [[next(blocks) for _ in of] for of in traces]
 
 
 def _framework(arms: list[Arm]) -> Framework | None:
@@ -81,7 +112,9 @@ def _phase(pair: PhasePair, other: Arm, leaders: list[str], verdict: Verdict) ->
         time_ns_b=_number(pair.b.time),
         ratio=None if pair.ratio is None else round(pair.ratio, 6),
         ci95=None if interval is None else (round(interval.low, 6), round(interval.high, 6)),
-        interval_basis="within this run: one trace a side",
+        interval_basis=f"over {pair.a.blocks} and {pair.b.blocks} blocks"
+        if pair.a.blocks > 1 or pair.b.blocks > 1
+        else "within this run: one trace a side",
         **values,
         what_if_serial_ns_a=_number(pair.a.serial and pair.a.serial.value),
         what_if_serial_ns_b=_number(pair.b.serial and pair.b.serial.value),
@@ -110,14 +143,13 @@ def _bounds(side: Side) -> tuple[Number, Number] | None:
 def _leaders(sides: list[Side]) -> list[str]:
     """The letters of the arm with the least phase time, first, and of those not set apart from it."""
     times = {letter: side.times for letter, side in zip(LETTERS, sides, strict=False) if side.count}
+    method = ratio_of_blocks if any(side.blocks > 1 for side in sides) else ratio_of_medians
     if len(times) < 2 or any(side.unsteady for side in sides):
         return []
     ordered = sorted(times, key=lambda letter: (float(np.median(times[letter])), letter))
     least = ordered[0]
     return [
-        letter
-        for letter in ordered
-        if letter == least or status(ratio_of_medians(times[least], times[letter]), True) != "slower"
+        letter for letter in ordered if letter == least or status(method(times[least], times[letter]), True) != "slower"
     ]
 
 
@@ -136,7 +168,9 @@ def _over_all_arms(arms: list[Arm], leaders: dict[str, list[str]], phases: list[
     return Verdict(
         "undecided",
         f"best arm by phase: {told}",
-        "see each phase: a switch is for a whole process, so other winners mean running the phases apart",
+        "see each phase: a switch is for a whole process, so other winners mean running the phases apart"
+        if len(judged) > 1 and ahead
+        else phases[0].verdict.advice,
     )
 
 
@@ -148,7 +182,8 @@ def _led(leaders: list[str], arms: dict[str, Arm]) -> str:
     return f"{' and '.join(arms[letter].name for letter in leaders)}, not set apart from each other"
 
 
-def _warnings(arms: list[Arm], phases: list[Phase]) -> list[Warn]:
+def _warnings(sides: list[list[Arm]], phases: list[Phase]) -> list[Warn]:
+    arms = [block for side in sides for block in side]
     warnings = [
         Warn(warning.code, f"{arm.letter}: {warning.message}", warning.count)
         for arm in arms
@@ -156,6 +191,8 @@ def _warnings(arms: list[Arm], phases: list[Phase]) -> list[Warn]:
     ]
     for arm in arms:
         found = arm.phases
+        if found.unmatched:
+            warnings.append(Warn("no_phase", f"{arm.letter}: {found.basis}", 0))
         if found.by_process:
             message = (
                 f"{arm.letter}: {found.by_process} pieces of GPU work were launched by threads without ranges and "
@@ -181,11 +218,13 @@ def _warnings(arms: list[Arm], phases: list[Phase]) -> list[Warn]:
         )
         warnings.append(Warn("node_tracing", message, 0))
     outside = next((row for row in phases if row.name == OUTSIDE), None)
-    for arm, time in ((arms[0], outside.kernel_ns_a), (arms[1], outside.kernel_ns_b)) if outside else ():
-        whole = sum(
-            row.kernel_ns_a if arm is arms[0] else row.kernel_ns_b for row in phases if row.arm == arms[1].letter
-        )
-        if whole and time / whole > 0.2:
-            message = f"{arm.letter}: {percent(time / whole)} of kernel time is outside of any phase"
+    second = sides[1][0].letter
+    of_pair = [row for row in phases if row.arm == second]
+    for letter, time, whole in (
+        ("a", outside and outside.kernel_ns_a, sum(row.kernel_ns_a for row in of_pair)),
+        (second, outside and outside.kernel_ns_b, sum(row.kernel_ns_b for row in of_pair)),
+    ):
+        if time and time > MUCH_OUTSIDE * whole:
+            message = f"{letter}: {percent(time / whole)} of kernel time is outside of any phase"
             warnings.append(Warn("outside_phases", message, 0))
     return warnings

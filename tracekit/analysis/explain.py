@@ -5,6 +5,7 @@ import polars as pl
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.phase_diff import GAIN_COVERAGE, PARTS, PhasePair, Side
 from tracekit.analysis.results import ALL
+from tracekit.analysis.statistics import MARGIN
 from tracekit.units import duration, percent, shortened
 
 WORTH_SAYING = 0.1
@@ -12,6 +13,12 @@ WORTH_SAYING = 0.1
 
 SETS_SHOWN = 4
 """Sets of kernels named for one phase and arm."""
+
+SAME_SHARE = 0.05
+"""Share of kernel time whose medians may differ where kernels are called unchanged."""
+
+SHARING = 0.5
+"""Overlapped share of a kernel from which its slower median is put down to sharing the GPU."""
 
 SET_WORTH = 0.005
 """Gain or loss of a set, as a share of the phase's time, from which the set is named."""
@@ -58,10 +65,27 @@ def _difference(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
     listed = [f"{wording[part]} {_signed(changes[part])}" for part in told]
     if abs(rest) >= 0.005 * abs(whole):
         listed.append(f"the rest {_signed(rest)}")
-    sentence = f"{b.letter} minus {a.letter}{_each(pair.name)}: {_signed(whole)} = " + ", ".join(listed)
-    if told and told[0] == "gaps" and abs(changes["kernels"]) < WORTH_SAYING * size:
+    sentence = f"on average {b.letter} minus {a.letter}{_each(pair.name)}: {_signed(whole)} = " + ", ".join(listed)
+    if told and told[0] == "gaps" and _medians_equal(pair.name, a, b):
         sentence = f"kernels unchanged, gap time {_signed(changes['gaps'])}{_each(pair.name)}; {sentence}"
     return [sentence]
+
+
+def _medians_equal(name: str, a: Arm, b: Arm) -> bool:
+    """Whether kernels with nearly all of the phase's kernel time have the same median in both arms."""
+    both = _medians(name, a).join(_medians(name, b), on="group", how="full", suffix="_b", coalesce=True)
+    same = (pl.col("median_b") / pl.col("median") - 1).abs() <= MARGIN
+    whole = int(both["total"].sum())
+    return bool(whole) and int(both.filter(same.fill_null(False))["total"].sum()) >= (1 - SAME_SHARE) * whole
+
+
+def _medians(name: str, arm: Arm) -> pl.DataFrame:
+    """Median and total duration of each kernel in the phase's counted instances: ``group``, ``median``, ``total``."""
+    spent = pl.col("end") - pl.col("start")
+    rows = arm.counted.filter(pl.col("phase") == name)
+    return rows.group_by("group").agg(
+        median=spent.median(), total=spent.sum(), beside=pl.col("overlapped").sum() / spent.sum()
+    )
 
 
 def _signed(ns: float) -> str:
@@ -88,6 +112,8 @@ def _sets(name: str, side: Side, arm: Arm) -> list[str]:
     )
     least = SET_WORTH * float(side.times.sum())
     shown = sums.filter(pl.col("gain").abs() >= least).head(SETS_SHOWN)
+    if shown.is_empty() and side.coverage < GAIN_COVERAGE:
+        return []
     if shown.is_empty():
         wall = duration(float((sums["wall"] * sums["count"]).sum()) / side.count)
         return [f"in {arm.letter}, overlap ({wall}{_each(name)}) neither saved nor lost time"]
@@ -145,30 +171,48 @@ def _unknown_overlap(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
 
 def _predictions(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
     """What-if serial, where there is overlap that it would undo."""
-    return [
-        f"{arm.letter} with its kernels one after another is predicted at {duration(side.serial.value)} "
-        f"[{duration(side.serial.low)}, {duration(side.serial.high)}]"
-        for arm, side in ((a, pair.a), (b, pair.b))
-        if side.serial is not None and side.time is not None and side.medians["overlapped_ns"]
-    ]
+    sentences = []
+    for arm, side in ((a, pair.a), (b, pair.b)):
+        if side.time is None or not side.medians["overlapped_ns"]:
+            continue
+        if side.serial is not None:
+            low, high = (duration(bound, 4) for bound in (side.serial.low, side.serial.high))
+            sentences.append(
+                f"{arm.letter} with its kernels one after another is predicted at {duration(side.serial.value)} "
+                f"[{low}, {high}]{_held_against(pair, side.serial.value)}"
+            )
+        elif side.coverage >= GAIN_COVERAGE:
+            sentences.append(
+                f"{arm.letter} with its kernels one after another cannot be predicted: it has no pause between "
+                "dependent kernels to measure"
+            )
+    return sentences
+
+
+def _held_against(pair: PhasePair, predicted: float) -> str:
+    if pair.serial_arm is None:
+        return ""
+    letter, time = pair.serial_arm
+    error = f"{predicted / time - 1:+.1%}"
+    return f"; measured with {letter}, whose graph nodes run one after another: {duration(time)} ({error})"
 
 
 def slower_kernels(pair: PhasePair, a: Arm, b: Arm) -> list[str]:
-    """Say of the kernel with the most time, when its median is slower while the phase is not, that this is no loss."""
-    if pair.ratio is None or pair.ratio > 1:
+    """Say of the longest kernel that shared the GPU, slower where the phase is not, that this is no loss of time."""
+    if pair.ratio is None:
         return []
-    medians = [
-        arm.counted.filter(pl.col("phase") == pair.name)
-        .group_by("group")
-        .agg(median=(pl.col("end") - pl.col("start")).median(), total=(pl.col("end") - pl.col("start")).sum())
-        for arm in (a, b)
-    ]
-    both = medians[0].join(medians[1], on="group", suffix="_b").sort(["total_b", "group"], descending=[True, False])
-    both = both.filter((pl.col("median") > 0) & (pl.col("median_b") > 1.02 * pl.col("median")))
+    slow, fast = (b, a) if pair.ratio <= 1 else (a, b)
+    both = _medians(pair.name, slow).join(_medians(pair.name, fast), on="group", suffix="_fast")
+    both = both.filter(
+        (pl.col("median_fast") > 0)
+        & (pl.col("median") > (1 + MARGIN) * pl.col("median_fast"))
+        & (pl.col("beside") >= SHARING)
+    ).sort(["total", "group"], descending=[True, False])
     if both.is_empty():
         return []
     row = both.row(0, named=True)
     return [
-        f"the median of `{_short_names(b)[row['group']]}` is {row['median_b'] / row['median']:.2f}x "
-        f"({duration(row['median'])} -> {duration(row['median_b'])}), which is sharing the GPU, not lost time"
+        f"the median of `{_short_names(slow)[row['group']]}` in {slow.letter} is "
+        f"{row['median'] / row['median_fast']:.2f}x ({duration(row['median_fast'])} -> {duration(row['median'])}), "
+        "which is sharing the GPU, not lost time"
     ]

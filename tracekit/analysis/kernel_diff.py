@@ -9,12 +9,15 @@ from tracekit.analysis.arms import Arm
 from tracekit.analysis.kernels import DURATION, LABELS, durations_by
 from tracekit.analysis.results import OUTSIDE, KernelComparison, KernelOnOneSide
 from tracekit.analysis.rows import kernel_of, number
+from tracekit.analysis.solo import first_known
 from tracekit.analysis.statistics import (
     FEWEST,
     Floats,
     Interval,
     discoveries,
+    paired_p,
     rank_sum_p,
+    ratio_of_blocks,
     ratio_of_medians,
     status,
 )
@@ -24,20 +27,26 @@ TIME_BLOCKS = 20
 Instances of one block, or of one phase instance, met the same state of the machine and are not independent."""
 
 
-def compare_kernels(a: Arm, b: Arm) -> tuple[list[KernelComparison], list[KernelOnOneSide], list[KernelOnOneSide]]:
+Blocks = list[Arm]
+"""One side of a comparison: a trace, or several blocks of one arm."""
+
+
+def compare_kernels(
+    a: Blocks, b: Blocks
+) -> tuple[list[KernelComparison], list[KernelOnOneSide], list[KernelOnOneSide]]:
     """Kernels on both sides (longest total first), on ``a`` only, on ``b`` only. Warm-up is left out."""
-    stats = [_statistics(arm) for arm in (a, b)]
-    labels = [_labels(arm) for arm in (a, b)]
+    stats = [_statistics(side) for side in (a, b)]
+    labels = [_labels(side) for side in (a, b)]
     both = stats[0].join(stats[1], on="group", suffix="_b").sort("group")
     compared = _tested(both, a, b)
-    by_phase = [_by_phase(arm) for arm in (a, b)]
+    by_phase = [_by_phase(side) for side in (a, b)]
     homes = _homes(by_phase)
-    iterations = [_per_iteration(arm, parts, homes) for arm, parts in zip((a, b), by_phase, strict=True)]
+    iterations = [_per_iteration(side, parts, homes) for side, parts in zip((a, b), by_phase, strict=True)]
     table = (
         compared.join(homes, on="group")
         .join(iterations[0], on="group", how="left")
         .join(iterations[1], on="group", how="left", suffix="_b")
-        .join(b.solo, on="group", how="left")
+        .join(first_known(*(block.solo for block in (*b, *a))), on="group", how="left")
         .join(labels[0], on="group")
         .join(labels[1].select("group", other_name=_NAME), on="group")
         .sort([pl.max_horizontal("total_ns", "total_ns_b"), "group"], descending=[True, False])
@@ -49,12 +58,29 @@ def compare_kernels(a: Arm, b: Arm) -> tuple[list[KernelComparison], list[Kernel
 _NAME = pl.coalesce("name", "mangled_name", "short_name")
 
 
-def _labels(arm: Arm) -> pl.DataFrame:
-    return arm.labels.unique("group", keep="first", maintain_order=True).select("group", "normalised", *LABELS)
+def _labels(side: Blocks) -> pl.DataFrame:
+    labels = pl.concat([block.labels.select("group", "normalised", *LABELS) for block in side])
+    return labels.unique("group", keep="first", maintain_order=True)
 
 
-def _statistics(arm: Arm) -> pl.DataFrame:
-    return durations_by(arm.counted, arm.counted["group"])
+def _counted(side: Blocks) -> pl.DataFrame:
+    return pl.concat([block.counted.select("start", "end", "overlapped", "graph_node", "group") for block in side])
+
+
+def _statistics(side: Blocks) -> pl.DataFrame:
+    rows = _counted(side)
+    return durations_by(rows, rows["group"])
+
+
+def _samples(side: Blocks, other: Blocks) -> pl.DataFrame:
+    """Median duration of each kernel in each independent moment (or block, where there are several)."""
+    if len(side) == 1 and len(other) == 1:
+        return _moments(side[0])
+    medians = [
+        block.counted.group_by("group").agg(value=(pl.col("end") - pl.col("start")).median()).with_columns(block=i)
+        for i, block in enumerate(side)
+    ]
+    return pl.concat(medians).sort("group", "block").select("group", "value")
 
 
 def _moments(arm: Arm) -> pl.DataFrame:
@@ -67,7 +93,10 @@ def _moments(arm: Arm) -> pl.DataFrame:
         return pl.DataFrame(schema={"group": pl.UInt32, "value": pl.Float64})
     repeated = arm.figures.filter(~pl.col("warm_up")).filter(pl.len().over("phase") > 1)["instance"]
     first, last = rows.select(pl.col("start").min(), pl.col("end").max()).row(0)
-    block = (pl.col("start") - first) * TIME_BLOCKS // max(last - first, 1)
+    # All nodes of a graph launch are of one moment.
+    launched = pl.col("start").min().over("process", "correlation")
+    begun = pl.when(pl.col("graph_node").is_not_null()).then(launched).otherwise("start")
+    block = (begun - first) * TIME_BLOCKS // max(last - first, 1)
     in_phase = pl.col("instance").is_in(repeated.implode()).fill_null(False)
     moment = pl.when(in_phase).then(pl.col("instance").cast(pl.Int64)).otherwise(-1 - block)
     return (
@@ -79,14 +108,21 @@ def _moments(arm: Arm) -> pl.DataFrame:
     )
 
 
-def _tested(both: pl.DataFrame, a: Arm, b: Arm) -> pl.DataFrame:
+def _tested(both: pl.DataFrame, a: Blocks, b: Blocks) -> pl.DataFrame:
     """Add ``ratio``, ``low``, ``high``, ``moments_a``, ``moments_b``, ``discovered``."""
-    samples = [_moments(arm) for arm in (a, b)]
+    samples = [_samples(a, b), _samples(b, a)]
     values = [_by_group(sample) for sample in samples]
     shared = both["group"].to_list()
+    over_blocks = len(a) > 1 or len(b) > 1
+    method = ratio_of_blocks if over_blocks else ratio_of_medians
     medians = zip(shared, both["median_ns"], both["median_ns_b"], strict=True)
-    intervals = [_centred(values[0][group], values[1][group], one, other) for group, one, other in medians]
-    p = rank_sum_p(pl.concat([s.with_columns(side=pl.lit(side)) for s, side in zip(samples, "ab", strict=True)]))
+    intervals = [_centred(method(values[0][group], values[1][group]), one, other) for group, one, other in medians]
+    if over_blocks:
+        p_values = [paired_p(values[0][group], values[1][group]) for group in shared]
+        p = pl.DataFrame({"group": shared, "p": p_values}, schema={"group": pl.UInt32, "p": pl.Float64})
+    else:
+        sides = [sample.with_columns(side=pl.lit(side)) for sample, side in zip(samples, "ab", strict=True)]
+        p = rank_sum_p(pl.concat(sides))
     tested = both.with_columns(
         low=pl.Series([interval and interval.low for interval in intervals], dtype=pl.Float64),
         high=pl.Series([interval and interval.high for interval in intervals], dtype=pl.Float64),
@@ -109,9 +145,8 @@ def _by_group(sample: pl.DataFrame) -> dict[int, Floats]:
     return dict(zip(sizes["group"], parts[: sizes.height], strict=True))
 
 
-def _centred(a: Floats, b: Floats, median_a: float, median_b: float) -> Interval | None:
-    """The interval over moments, about the ratio of the medians over all instances."""
-    interval = ratio_of_medians(a, b)
+def _centred(interval: Interval | None, median_a: float, median_b: float) -> Interval | None:
+    """The interval over moments or blocks, about the ratio of the medians over all instances."""
     if interval is None or median_a <= 0 or median_b <= 0:
         return None
     ratio = median_b / median_a
@@ -119,12 +154,16 @@ def _centred(a: Floats, b: Floats, median_a: float, median_b: float) -> Interval
     return Interval(ratio, interval.low * shift, interval.high * shift)
 
 
-def _by_phase(arm: Arm) -> pl.DataFrame:
+def _by_phase(side: Blocks) -> pl.DataFrame:
     """Launches (``count``) and time (``time``, ns) of each ``group`` in each ``phase``."""
-    sums = arm.counted.select("group", "phase", duration=DURATION).group_by("group", "phase")
-    return sums.agg(count=pl.len(), time=pl.col("duration").sum()).with_columns(
-        pl.col("phase").cast(pl.String).fill_null(OUTSIDE)
-    )
+    sums = [
+        block.counted.select("group", "phase", duration=DURATION)
+        .group_by("group", "phase")
+        .agg(count=pl.len(), time=pl.col("duration").sum())
+        .with_columns(pl.col("phase").cast(pl.String).fill_null(OUTSIDE))
+        for block in side
+    ]
+    return pl.concat(sums).group_by("group", "phase").agg(pl.col("count", "time").sum())
 
 
 def _homes(parts: list[pl.DataFrame]) -> pl.DataFrame:
@@ -139,9 +178,10 @@ def _homes(parts: list[pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def _per_iteration(arm: Arm, by_phase: pl.DataFrame, homes: pl.DataFrame) -> pl.DataFrame:
+def _per_iteration(side: Blocks, by_phase: pl.DataFrame, homes: pl.DataFrame) -> pl.DataFrame:
     """``group``, launches (``each``) and time (``each_ns``) in one counted instance of its home phase."""
-    instances = arm.figures.filter(~pl.col("warm_up")).group_by("phase").agg(iterations=pl.len())
+    figures = pl.concat([block.figures.select("phase", "warm_up") for block in side])
+    instances = figures.filter(~pl.col("warm_up")).group_by("phase").agg(iterations=pl.len())
     return (
         by_phase.join(homes, left_on=["group", "phase"], right_on=["group", "home"])
         .join(instances, on="phase")
@@ -153,18 +193,18 @@ def _per_iteration(arm: Arm, by_phase: pl.DataFrame, homes: pl.DataFrame) -> pl.
     )
 
 
-def _comparison(row: dict[str, Any], a: Arm, b: Arm) -> KernelComparison:
+def _comparison(row: dict[str, Any], a: Blocks, b: Blocks) -> KernelComparison:
     interval = None if row["low"] is None else Interval(row["ratio"], row["low"], row["high"])
     measured: dict[str, Any] = {
         f"{field}_{side}": number(row[field + suffix])
         for side, suffix in (("a", ""), ("b", "_b"))
         for field in ("mean_ns", "median_ns", "p25_ns", "p75_ns")
     }
-    sums = [not arm.trust.sums_withheld for arm in (a, b)]
-    ranked = not (a.trust.ranking_withheld or b.trust.ranking_withheld)
+    sums = [not any(block.trust.sums_withheld for block in side) for side in (a, b)]
+    ranked = not any(block.trust.ranking_withheld for block in (*a, *b))
     return KernelComparison(
         **kernel_of(row),
-        arm=b.letter,
+        arm=b[0].letter,
         name_b=row["other_name"] if row["normalised"] else None,
         matched_by="normalised name" if row["normalised"] else "key",
         phase=row["home"],
@@ -185,6 +225,7 @@ def _comparison(row: dict[str, Any], a: Arm, b: Arm) -> KernelComparison:
         overlapped_fraction_b=_rounded(row["overlapped_fraction_b"]) if sums[1] else None,
         solo_ns=None if row["solo"] is None else number(row["solo"]),
         solo_from=row["solo_from"],
+        stretch_a=None if not row["solo"] else _rounded(row["median_ns"] / row["solo"]),
         stretch_b=None if not row["solo"] else _rounded(row["median_ns_b"] / row["solo"]),
     )
 
@@ -221,11 +262,11 @@ def _note(row: dict[str, Any], ranked: bool) -> str | None:
 
 
 def _one_side(
-    arm: Arm, stats: list[pl.DataFrame], labels: pl.DataFrame, homes: pl.DataFrame, side: int
+    side: Blocks, stats: list[pl.DataFrame], labels: pl.DataFrame, homes: pl.DataFrame, number_of_side: int
 ) -> list[KernelOnOneSide]:
     only = (
-        stats[side]
-        .join(stats[1 - side].select("group"), on="group", how="anti")
+        stats[number_of_side]
+        .join(stats[1 - number_of_side].select("group"), on="group", how="anti")
         .join(labels, on="group")
         .join(homes, on="group")
         .sort(["total_ns", "group"], descending=[True, False])
@@ -233,10 +274,10 @@ def _one_side(
     return [
         KernelOnOneSide(
             **kernel_of(row),
-            arm=arm.letter,
+            arm=side[0].letter,
             phase=row["home"],
             count=row["count"],
-            total_ns=None if arm.trust.sums_withheld else row["total_ns"],
+            total_ns=None if any(block.trust.sums_withheld for block in side) else row["total_ns"],
             median_ns=number(row["median_ns"]),
         )
         for row in only.iter_rows(named=True)

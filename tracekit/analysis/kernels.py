@@ -67,7 +67,7 @@ def durations_by(kernels: pl.DataFrame, group: pl.Series) -> pl.DataFrame:
         duration=DURATION, overlapped="overlapped", in_graph=pl.col("graph_node").is_not_null(), group=group
     )
     duration = pl.col("duration")
-    alone = duration.filter(pl.col("overlapped") <= ALONE_FRACTION * duration)
+    alone = duration.filter((duration > 0) & (pl.col("overlapped") <= ALONE_FRACTION * duration))
     return (
         rows.group_by("group")
         .agg(

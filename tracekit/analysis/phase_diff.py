@@ -10,7 +10,7 @@ import polars as pl
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.kernels import DURATION
 from tracekit.analysis.results import ALL, OUTSIDE
-from tracekit.analysis.statistics import Floats, Interval, ratio_of_medians
+from tracekit.analysis.statistics import Floats, Interval, ratio_of_blocks, ratio_of_medians
 from tracekit.analysis.steadiness import unsteady
 
 PERIOD, ISOLATED, SPAN = (
@@ -38,7 +38,10 @@ class What(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """One phase in one arm: medians over the counted instances, ns; None where not measured."""
+    """One phase in one arm: medians over the counted instances, ns; None where not measured.
+
+    ``times`` are those of the instances, or with several ``blocks`` the blocks' medians. ``lost``: records are missing.
+    """
 
     count: int
     warm_up: int
@@ -49,6 +52,8 @@ class Side:
     coverage: float
     kernel_rows: int
     kernel_ns: int
+    lost: bool
+    blocks: int = 1
 
     @cached_property
     def unsteady(self) -> str | None:
@@ -63,19 +68,22 @@ class Side:
 
 @dataclass(frozen=True)
 class PhasePair:
-    """One phase in two arms."""
+    """One phase in two arms. ``serial_arm``: the letter and time (ns) of a measured arm of graphs without overlap."""
 
     name: str
     basis: str | None
     a: Side
     b: Side
     interval: Interval | None
+    serial_arm: tuple[str, float] | None = None
 
     @property
     def ratio(self) -> float | None:
-        """Time of b / time of a."""
+        """Time of b / time of a; over blocks the mean of the blocks' ratios."""
         if not self.a.time or self.b.time is None:
             return None
+        if self.interval and self.a.blocks > 1:
+            return self.interval.ratio
         return self.b.time / self.a.time
 
 
@@ -98,18 +106,51 @@ def _work_time(arm: Arm) -> pl.DataFrame:
     )
 
 
-def measure_phases(arms: list[Arm], names: list[str]) -> dict[str, tuple[str | None, list[Side]]]:
-    """Each phase's time basis, one for all arms, and its side in each of them."""
+def measure_phases(arms: list[list[Arm]], names: list[str]) -> dict[str, tuple[str | None, list[Side]]]:
+    """Each phase's time basis, one for all arms, and its side in each of them; an arm is a list of blocks."""
     measured = {}
     for name in names:
-        basis = None if name == OUTSIDE else basis_of(arms, name)
-        measured[name] = basis, [side_of(arm, name, basis) for arm in arms]
+        basis = None if name == OUTSIDE else basis_of([block for blocks in arms for block in blocks], name)
+        measured[name] = basis, [_merged([side_of(block, name, basis) for block in blocks]) for blocks in arms]
     return measured
 
 
-def pair_of(name: str, basis: str | None, a: Side, b: Side) -> PhasePair:
-    """Two sides of a phase with the interval of their ratio."""
-    return PhasePair(name, basis, a, b, ratio_of_medians(a.times, b.times))
+def _merged(sides: list[Side]) -> Side:
+    """One side from its blocks: times are the blocks' medians, figures the medians over blocks."""
+    if len(sides) == 1:
+        return sides[0]
+    timed = [side for side in sides if side.time is not None]
+    parts = [side.parts for side in timed if side.parts is not None]
+    serial = [side.serial for side in timed if side.serial is not None]
+    return Side(
+        count=sum(side.count for side in sides),
+        warm_up=sum(side.warm_up for side in sides),
+        times=np.array([side.time for side in timed], np.float64),
+        medians={field: _middle([side.medians[field] for side in timed]) for field in sides[0].medians},
+        parts={part: float(np.mean([each[part] for each in parts])) for part in PARTS}
+        if parts and len(parts) == len(timed)
+        else None,
+        serial=What(*(float(np.median(values)) for values in zip(*serial, strict=True)))
+        if serial and len(serial) == len(timed)
+        else None,
+        coverage=min((side.coverage for side in timed), default=0.0),
+        kernel_rows=sum(side.kernel_rows for side in sides),
+        kernel_ns=sum(side.kernel_ns for side in sides),
+        lost=any(side.lost for side in sides),
+        blocks=len(sides),
+    )
+
+
+def _middle(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known and len(known) == len(values) else None
+
+
+def pair_of(name: str, basis: str | None, a: Side, b: Side, serial_arm: tuple[str, float] | None = None) -> PhasePair:
+    """Two sides of a phase with the interval of their ratio: over blocks where there are several, else instances."""
+    over_blocks = a.blocks > 1 or b.blocks > 1
+    interval = ratio_of_blocks(a.times, b.times) if over_blocks else ratio_of_medians(a.times, b.times)
+    return PhasePair(name, basis, a, b, interval, serial_arm)
 
 
 def basis_of(arms: list[Arm], name: str) -> str | None:
@@ -155,19 +196,21 @@ def side_of(arm: Arm, name: str, basis: str | None) -> Side:
         coverage=coverage,
         kernel_rows=kernel_rows,
         kernel_ns=kernel_ns,
+        lost=arm.trust.sums_withheld,
     )
 
 
 def _medians(arm: Arm, name: str, rows: pl.DataFrame, coverage: float) -> dict[str, float | None]:
+    spoilt = arm.trust.sums_withheld or arm.trust.ranking_withheld
     columns = {
         "gpu_span_ns": "gpu_span",
         "wall_ns": None if name == ALL else "wall",
-        "busy_ns": "busy",
-        "overlapped_ns": None if arm.trust.sums_withheld else "overlapped",
+        "busy_ns": None if spoilt else "busy",
+        "overlapped_ns": None if spoilt else "overlapped",
         "idle_ns": None if "idle" in arm.trust.recording.withheld else "idle",
-        "launches": "launches",
+        "launches": None if arm.trust.sums_withheld else "launches",
         "setup_ns": "setup",
-        "overlap_gain_ns": "gain" if coverage >= GAIN_COVERAGE and not arm.trust.sums_withheld else None,
+        "overlap_gain_ns": "gain" if coverage >= GAIN_COVERAGE and not spoilt else None,
     }
     return {field: None if column is None else _median(rows, column) for field, column in columns.items()}
 

@@ -33,7 +33,7 @@ class Phases(NamedTuple):
     """The phases of one trace.
 
     ``kernels``, ``copies`` and ``graph_executions`` give the instance of each row of the trace's frames
-    (null: outside). ``basis`` says which ranges made the phases.
+    (null: outside). ``basis`` says which ranges made the phases, ``unmatched`` that none matched the pattern.
     ``by_process`` counts pieces of work that belong to a range of another thread of their process,
     ``unlaunched`` those whose launch call is not recorded, which are outside.
     """
@@ -44,6 +44,7 @@ class Phases(NamedTuple):
     graph_executions: pl.Series
     setup: pl.DataFrame
     basis: str
+    unmatched: bool
     by_process: int
     unlaunched: int
 
@@ -66,7 +67,9 @@ def find_phases(
     work = [frame.select("start", "end", "process", "correlation") for frame in (kernels, copies, graph_executions)]
     if chosen.is_empty():
         missing = "no ranges" if pattern is None else f"no {basis}"
-        return whole_trace(kernels, copies, graph_executions, f"{missing}: the whole trace")
+        return whole_trace(
+            kernels, copies, graph_executions, f"{missing}: the whole trace", unmatched=pattern is not None
+        )
     called = range_of_calls(_launches(calls), chosen, innermost)
     placed = [_place(frame, called) for frame in work]
     everything = pl.concat(placed)
@@ -88,6 +91,7 @@ def find_phases(
         graph_executions=of_executions,
         setup=_setup(calls, chosen, innermost, of_range),
         basis=basis,
+        unmatched=False,
         by_process=int(everything["by_process"].sum()),
         unlaunched=int(everything["unlaunched"].sum()),
     )
@@ -164,7 +168,14 @@ def _setup(calls: pl.DataFrame, chosen: pl.DataFrame, innermost: bool, of_range:
     return inside.join(of_range, on="range").group_by("instance").agg(setup=pl.col("duration").sum()).sort("instance")
 
 
-def whole_trace(kernels: pl.DataFrame, copies: pl.DataFrame, graph_executions: pl.DataFrame, basis: str) -> Phases:
+def whole_trace(
+    kernels: pl.DataFrame,
+    copies: pl.DataFrame,
+    graph_executions: pl.DataFrame,
+    basis: str,
+    *,
+    unmatched: bool = False,
+) -> Phases:
     """One phase, ``(all)``, with one instance that holds everything."""
     frames = (kernels, copies, graph_executions)
     everything = pl.concat([frame.select("start", "end") for frame in frames])
@@ -188,6 +199,7 @@ def whole_trace(kernels: pl.DataFrame, copies: pl.DataFrame, graph_executions: p
         graph_executions=of_executions,
         setup=pl.DataFrame(schema={"instance": pl.UInt32, "setup": pl.Int64}),
         basis=basis,
+        unmatched=unmatched,
         by_process=0,
         unlaunched=0,
     )

@@ -212,6 +212,7 @@ class KernelComparison(Kernel, frozen=True):
     overlapped_fraction_b: float | None
     solo_ns: Number | None
     solo_from: str | None
+    stretch_a: float | None
     stretch_b: float | None
 
 
@@ -297,6 +298,7 @@ class Summary(Answer, frozen=True, kw_only=True):
     """Answer of ``tracekit summary``."""
 
     by: Literal["launch", "name", "short", "operator"]
+    selected: list[str]
     kernels: list[KernelSummary]
     devices: list[Device]
     recording: Recording
@@ -306,6 +308,7 @@ class Overlap(Answer, frozen=True, kw_only=True):
     """Answer of ``tracekit overlap``."""
 
     traced_by: str
+    selected: list[str]
     devices: list[DeviceOverlap]
     streams: list[Stream]
     stream_pairs: list[StreamPair]

@@ -61,6 +61,7 @@ def overlaps_of(trace: Trace, baseline: Trace | None, wanted: Selection) -> Over
         traces=[trust.line] + ([examine(baseline).line] if baseline is not None else []),
         warnings=trust.warnings,
         traced_by=TRACED_BY[trust.line.granularity],
+        selected=wanted.spelled(),
         devices=device_overlaps(*selected, streams, trust.opaque_devices),
         streams=stream_lines(streams),
         stream_pairs=stream_pairs(streams),

@@ -52,6 +52,7 @@ def summarise_trace(trace: Trace, wanted: Selection) -> Summary:
         traces=[trust.line],
         warnings=warnings,
         by=wanted.by,
+        selected=wanted.spelled(),
         kernels=[_kernel_row(row, whole, trust) for row in rows.iter_rows(named=True)],
         devices=_devices(selected, trust),
         recording=trust.recording,

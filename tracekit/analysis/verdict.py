@@ -6,9 +6,12 @@ from tracekit.analysis.arms import Arm
 from tracekit.analysis.explain import explain, slower_kernels
 from tracekit.analysis.phase_diff import PhasePair
 from tracekit.analysis.results import ALL, OUTSIDE, Verdict
-from tracekit.analysis.statistics import FEWEST, MARGIN, status
+from tracekit.analysis.statistics import FEWEST, FEWEST_BLOCKS, MARGIN, status
 from tracekit.frameworks import Framework
 from tracekit.units import duration, shortened
+
+APART = 0.01
+"""Share of kernel time beside other kernels up to which an arm's kernels run one after another."""
 
 MOST_NAMED = 4
 """Phases named in one sentence."""
@@ -16,12 +19,12 @@ MOST_NAMED = 4
 Winner = Literal["a", "b", "tie", "undecided"]
 
 
-def winner_of(pair: PhasePair, a: Arm, b: Arm) -> Winner:
+def winner_of(pair: PhasePair) -> Winner:
     """By the interval of the ratio of phase times: within +-2 % a tie, wholly outside a winner.
 
     Where records were lost, or times drift or have two states, nothing is decided.
     """
-    if a.trust.sums_withheld or b.trust.sums_withheld or pair.a.unsteady or pair.b.unsteady:
+    if pair.a.lost or pair.b.lost or pair.a.unsteady or pair.b.unsteady:
         return "undecided"
     decided: dict[str, Winner] = {"slower": "a", "faster": "b", "same": "tie", "undecided": "undecided"}
     return decided[status(pair.interval, True)]
@@ -42,7 +45,7 @@ def _times(pair: PhasePair, a: Arm, b: Arm) -> str:
     assert pair.ratio is not None
     times = f"{b.letter} takes {duration(pair.b.time)} against {duration(pair.a.time)} in {a.letter}"
     ratio = f"{pair.ratio:.3f}x"
-    lost = [arm.letter for arm in (a, b) if arm.trust.sums_withheld]
+    lost = [arm.letter for arm, side in ((a, pair.a), (b, pair.b)) if side.lost]
     if lost:
         return f"undecided, GPU records of {' and '.join(lost)} were lost, so times are too short: {times} ({ratio})"
     shaky = [f"{arm.letter} has {why}" for arm, why in ((a, pair.a.unsteady), (b, pair.b.unsteady)) if why]
@@ -50,8 +53,11 @@ def _times(pair: PhasePair, a: Arm, b: Arm) -> str:
         return f"undecided, {', '.join(shaky)}; tendency: {times} ({ratio})"
     if pair.interval is None:
         return f"undecided, {_why_no_interval(pair)}; tendency: {times} ({ratio})"
-    interval = f"95 % {pair.interval.low:.3f}-{pair.interval.high:.3f}, n = {pair.a.count} and {pair.b.count}"
-    if winner_of(pair, a, b) == "undecided":
+    counts = f"n = {pair.a.count} and {pair.b.count}"
+    if pair.a.blocks > 1:
+        counts += f" in {pair.a.times.size} and {pair.b.times.size} blocks"
+    interval = f"95 % {pair.interval.low:.3f}-{pair.interval.high:.3f}, {counts}"
+    if winner_of(pair) == "undecided":
         return (
             f"undecided, the interval reaches beyond and within +-{MARGIN:.0%}; tendency: {times} ({ratio}, {interval})"
         )
@@ -60,6 +66,9 @@ def _times(pair: PhasePair, a: Arm, b: Arm) -> str:
 
 def _why_no_interval(pair: PhasePair) -> str:
     fewest = min(pair.a.count, pair.b.count)
+    if pair.a.blocks > 1 or pair.b.blocks > 1:
+        blocks = min(pair.a.times.size, pair.b.times.size)
+        return f"no verdict from {blocks} block{'s' if blocks != 1 else ''} a side ({FEWEST_BLOCKS} are needed)"
     if pair.name == ALL:
         return (
             f"n = {fewest}: the whole trace counts once, and {FEWEST} instances a side are needed; "
@@ -70,7 +79,7 @@ def _why_no_interval(pair: PhasePair) -> str:
 
 def verdict_of(pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, conflict: bool) -> Verdict:
     """The verdict on one phase. ``conflict``: other phases have another winner, and the switch is one for all."""
-    winner = winner_of(pair, a, b) if pair.name != OUTSIDE else "undecided"
+    winner = winner_of(pair) if pair.name != OUTSIDE else "undecided"
     return Verdict(winner, reason_of(pair, a, b), _advice(winner, pair, a, b, framework, conflict))
 
 
@@ -79,10 +88,12 @@ def _advice(winner: Winner, pair: PhasePair, a: Arm, b: Arm, framework: Framewor
         return "put ranges round this work if it should count"
     if winner == "tie":
         return f"keep either: {a.letter} and {b.letter} take the same time"
-    if winner == "undecided" and (a.trust.sums_withheld or b.trust.sums_withheld):
+    if winner == "undecided" and (pair.a.lost or pair.b.lost):
         return "record again for a shorter time, so that no records are lost"
     if winner == "undecided" and (pair.a.unsteady or pair.b.unsteady):
         return "let clocks and temperature settle, record the arms in turn, and look for what changes between instances"
+    if winner == "undecided" and pair.a.blocks > 1:
+        return f"record at least {FEWEST} blocks of both arms in turn"
     if winner == "undecided":
         return f"record at least {FEWEST + 1} instances of the phase in both arms (the first is warm-up)"
     best, other = (a, b) if winner == "a" else (b, a)
@@ -101,22 +112,20 @@ def switch(best: Arm, other: Arm, framework: Framework | None) -> str:
     graphs = ("graph", "opaque graph", "mixed")
     if best.role == "eager" and other.role in graphs:
         return f"run without graphs: {framework.graphs_off if framework else 'use the switch of your framework'}"
-    if best.role in graphs and other.role == "eager":
-        on = framework.graphs_on if framework else "use the switch of your framework"
-        if (best.overlapped_share < 0.01 and other.overlapped_share < 0.01) or best.overlapped_share >= 0.01:
-            return f"run with graphs: {on}"
-        return f"run with graphs, one node after another as in {best.letter}: {on}"
-    if best.role in graphs and other.role in graphs and best.overlapped_share < other.overlapped_share / 2:
+    if best.role == "graph" and best.overlapped_share <= APART and best.max_depth <= 1:
+        on = f" ({framework.graphs_on})" if framework and other.role == "eager" else ""
         return (
-            f"launch graphs whose nodes run one after another, as {best.letter} does (an edge from each node to the "
-            "one before it); this needs a build that can: there is no switch for it in stock frameworks"
+            f"launch graphs whose nodes run one after another, as {best.letter} does{on}; where the stock graphs run "
+            "nodes side by side this needs a build that orders them (an edge from each node to the one before it)"
         )
+    if best.role in graphs and other.role == "eager":
+        return f"run with graphs: {framework.graphs_on if framework else 'use the switch of your framework'}"
     return f"prefer {best.letter}: both arms launch their kernels the same way, so the graph switch is not the cause"
 
 
 def overall(pairs: list[PhasePair], a: Arm, b: Arm, framework: Framework | None) -> Verdict:
     """The verdict for the whole: the phases' when they agree, else that they differ."""
-    judged = [(pair, winner_of(pair, a, b)) for pair in pairs if pair.name != OUTSIDE]
+    judged = [(pair, winner_of(pair)) for pair in pairs if pair.name != OUTSIDE]
     won: dict[str, list[str]] = {}
     for pair, winner in judged:
         won.setdefault(winner, []).append(pair.name)
@@ -146,8 +155,12 @@ def overall(pairs: list[PhasePair], a: Arm, b: Arm, framework: Framework | None)
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(shortened, names[:MOST_NAMED]))
+    shown = ", ".join(_quoted(shortened(name)) for name in names[:MOST_NAMED])
     return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if "," in name or ";" in name else name
 
 
 def _called(winner: str, a: Arm, b: Arm) -> str:

@@ -2,6 +2,8 @@
 
 from typing import Literal, NamedTuple
 
+from tracekit.units import duration
+
 By = Literal["launch", "name", "short", "operator"]
 """What makes two kernel instances one row; ``operator`` is the framework range that launched or created them."""
 
@@ -19,3 +21,13 @@ class Selection(NamedTuple):
     by: By = "launch"
     sort: str = "total"
     top: int | None = None
+
+    def spelled(self) -> list[str]:
+        """What is selected, in words; empty for the whole trace."""
+        parts = {"kernels matching": self.kernel, "phase": self.phase, "device": self.device, "stream": self.stream}
+        words = [f"{what} {value}" for what, value in parts.items() if value is not None]
+        if self.begin is not None:
+            words.append(f"from {duration(self.begin, 6)}")
+        if self.finish is not None:
+            words.append(f"to {duration(self.finish, 6)}")
+        return words

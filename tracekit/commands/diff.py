@@ -13,6 +13,9 @@ from tracekit.commands.selecting import checked_pattern
 from tracekit.errors import GATE_TRIPPED, WrongUsage
 from tracekit.report.views.diff import document
 
+MOST_ARMS = 26
+"""Arms are called by letters."""
+
 
 def diff(
     traces: Annotated[
@@ -40,6 +43,8 @@ def diff(
     output.check_output(path, force, traces)
     if len(traces) < 2:
         raise WrongUsage("diff needs two or more traces: tracekit diff GRAPHS-ON.sqlite GRAPHS-OFF.sqlite")
+    if len(traces) > MOST_ARMS:
+        raise WrongUsage(f"diff compares at most {MOST_ARMS} traces, {len(traces)} are given: compare fewer at a time")
     pattern = checked_pattern(phase, "--phase")
     gate = [check_gate(condition) for condition in fail_on or []]
 

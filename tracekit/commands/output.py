@@ -25,6 +25,8 @@ def check_output(path: Path | None, force: bool, traces: Sequence[str] = ()) -> 
         return
     if path.exists() and any(Path(trace).exists() and path.samefile(trace) for trace in traces):
         raise WrongUsage(f"{path}: is the trace itself: name another file")
+    if os.path.lexists(path) and not path.is_file():
+        raise WrongUsage(f"{path}: is no regular file: name another one, or leave -o out and redirect the output")
     if path.exists() and not force:
         raise WrongUsage(f"{path}: exists already: name another file, or add --force")
     if not path.absolute().parent.is_dir():
@@ -35,8 +37,13 @@ def write_answer(answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", for
     """Render the answer and put it on stdout or into the file, which appears whole or not at all."""
     text = _rendered(answer, view, form, to_terminal=path is None and sys.stdout.isatty())
     if path is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise WrongUsage(f"the output cannot be written ({error.strerror}): write it elsewhere") from error
         return
     try:
         _put(path, text)
@@ -61,7 +68,11 @@ def _rendered(answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", form: 
         case Format.table:
             from tracekit.report import table
 
-            return table.render(view(answer), width=shutil.get_terminal_size().columns if to_terminal else None)
+            return table.render(
+                view(answer),
+                width=shutil.get_terminal_size().columns if to_terminal else None,
+                colour=to_terminal and not os.environ.get("NO_COLOR"),
+            )
 
 
 def _put(path: Path, text: str) -> None:

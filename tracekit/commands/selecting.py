@@ -22,13 +22,16 @@ def selection(
     finish: str | None,
 ) -> Selection:
     """Check and convert; raises WrongUsage with what to write instead."""
+    window = (_time(begin, "--from"), _time(finish, "--to"))
+    if window[0] is not None and window[1] is not None and window[0] >= window[1]:
+        raise WrongUsage(f"--from {begin} is not before --to {finish}: nothing can lie between")
     return Selection(
         kernel=checked_pattern(kernel, "--kernel"),
         phase=phase,
         device=device,
         stream=stream,
-        begin=_time(begin, "--from"),
-        finish=_time(finish, "--to"),
+        begin=window[0],
+        finish=window[1],
         by=cast(Grouping, by.value),
         sort=sort,
         top=top,

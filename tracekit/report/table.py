@@ -15,21 +15,21 @@ NARROWEST_NAME = 16
 GAP = "  "
 
 
-def render(document: Document, *, width: int | None = None) -> str:
-    """The document as text. With a ``width``, that of a terminal, with colour and cut to fit."""
+def render(document: Document, *, width: int | None = None, colour: bool = False) -> str:
+    """The document as text, cut to fit a terminal's ``width``."""
     title = printable(document.title)
-    lines = [title if width is None else typer.style(title, bold=True)]
+    lines = [typer.style(title, bold=True) if colour else title]
     for section in filled(document.sections):
-        lines += ["", *_section(section, width)]
-    mark = "warning:" if width is None else typer.style("warning:", fg="yellow")
+        lines += ["", *_section(section, width, colour)]
+    mark = typer.style("warning:", fg="yellow") if colour else "warning:"
     if document.warnings:
         lines += ["", *(f"{mark} {printable(warning)}" for warning in document.warnings)]
     return "\n".join(lines) + "\n"
 
 
-def _section(section: Section, width: int | None) -> Iterator[str]:
+def _section(section: Section, width: int | None, colour: bool) -> Iterator[str]:
     if section.title:
-        yield section.title if width is None else typer.style(section.title, fg="cyan", bold=True)
+        yield typer.style(section.title, fg="cyan", bold=True) if colour else section.title
     if section.rows:
         yield from _table(section, width)
     yield from map(printable, section.notes)

@@ -24,7 +24,8 @@ def open_trace(name: str | os.PathLike[str], *, cached: bool = True) -> Trace:
     Raises UnusableInput, or OutsideProgramFailed where a report needs nsys and nsys does not do it.
     """
     path = Path(name)
-    label = os.fspath(name)
+    # A path need not be text; a label must be.
+    label = os.fspath(name).encode("utf-8", "backslashreplace").decode()
     if path.is_dir():
         return Trace(label, lambda: _checked(label, Export(ParquetFolder(path))), FrameCache())
     if path.name.endswith(REPORT_ENDINGS):

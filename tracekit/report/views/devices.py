@@ -17,12 +17,12 @@ def device_section(devices: Sequence[Device]) -> Section:
                 str(line.device),
                 str(line.kernel_rows),
                 duration(line.span_ns),
-                _or_withheld(line.busy_ns),
+                _seen(line, line.busy_ns),
                 duration(line.copy_ns),
                 _or_withheld(line.idle_ns),
-                _or_withheld(line.summed_ns),
-                _or_withheld(line.overlapped_ns),
-                "withheld" if line.max_depth is None else str(line.max_depth),
+                _seen(line, line.summed_ns),
+                _seen(line, line.overlapped_ns),
+                "withheld" if line.max_depth is None else f"{_least(line)}{line.max_depth}",
             ]
             for line in devices
         ],
@@ -43,6 +43,15 @@ def gap_section(devices: Sequence[Device]) -> Section:
         if gap.count
     ]
     return Section("Pauses with neither kernel nor copy", ["device", "length", "count", "time"], rows, text_columns=2)
+
+
+def _least(line: Device) -> str:
+    """Where idle time alone is withheld, graphs traced as a whole hide more of everything."""
+    return "at least " if line.idle_ns is None and line.busy_ns is not None else ""
+
+
+def _seen(line: Device, ns: int | None) -> str:
+    return "withheld" if ns is None else _least(line) + duration(ns)
 
 
 def _or_withheld(ns: int | None) -> str:

@@ -11,25 +11,40 @@ MOST_KERNELS = 25
 
 def document(answer: Diff) -> Document:
     """Verdict first, then phases, then kernels."""
-    others = [line.arm for line in answer.arms[1:]]
+    letters = _letters(answer)
+    others = letters[1:]
     sections = [Section("", notes=trace_notes(answer.traces)), _arms(answer), _verdict(answer)]
     if len(others) > 1:
         sections.append(_phase_by_arm(answer))
     for arm in others:
         phases = [row for row in answer.phases if row.arm == arm]
         sections += [_phases(phases, arm), _phase_parts(phases, arm), _reasons(phases, arm)]
-    for arm in others:
+    hidden = [line.arm for line in answer.arms if line.role == "opaque graph"]
+    if hidden:
+        note = f"withheld: most GPU time of {', '.join(dict.fromkeys(hidden))} is inside graphs traced as a whole"
+        sections.append(Section("Kernels", notes=[f"{note}; record with: nsys profile --cuda-graph-trace=node"]))
+    for arm in others if not hidden else []:
         sections.append(_kernels([row for row in answer.kernels if row.arm == arm], arm))
     for title, rows in (
         ("Kernels only in a", answer.only_a),
         ("Kernels only in the other arm", answer.only_b),
     ):
-        if rows:
+        if rows and not hidden:
             sections.append(_only(title, rows))
-    names = " against ".join(line.path for line in answer.arms)
+    names = " against ".join(_called(answer, letter) for letter in letters)
     if answer.gate:
         sections.append(Section("Gate", notes=[f"tripped by {answer.gate}"]))
     return Document(f"diff of {names}", sections, warning_lines(answer.warnings))
+
+
+def _letters(answer: Diff) -> list[str]:
+    """The arms, each once however many blocks it has."""
+    return list(dict.fromkeys(line.arm for line in answer.arms))
+
+
+def _called(answer: Diff, letter: str) -> str:
+    paths = [line.path for line in answer.arms if line.arm == letter]
+    return paths[0] if len(paths) == 1 else f"{letter} ({len(paths)} blocks)"
 
 
 def _arms(answer: Diff) -> Section:
@@ -51,7 +66,7 @@ def _arms(answer: Diff) -> Section:
 
 def _verdict(answer: Diff) -> Section:
     verdict = answer.verdict
-    won = f"{_winner(verdict, 'b')}: " if len(answer.arms) == 2 and verdict.winner != "undecided" else ""
+    won = f"{_winner(verdict, 'b')}: " if len(_letters(answer)) == 2 and verdict.winner != "undecided" else ""
     return Section("Verdict", notes=[won + verdict.reason, f"advice: {verdict.advice}"])
 
 
@@ -67,8 +82,8 @@ def _phase_by_arm(answer: Diff) -> Section:
         if row.time_basis is None:
             continue
         times.setdefault(row.name, {"a": row.time_ns_a})[row.arm] = row.time_ns_b
-        leaders[row.name] = row.leaders if len(row.leaders) < len(answer.arms) else []
-    arms = [line.arm for line in answer.arms]
+        leaders[row.name] = row.leaders if len(row.leaders) < len(_letters(answer)) else []
+    arms = _letters(answer)
     rows = [
         [shortened(name), *(duration(of.get(arm)) + ("*" if arm in leaders[name] else " ") for arm in arms)]
         for name, of in times.items()
@@ -91,18 +106,27 @@ def _phases(phases: list[Phase], arm: str) -> Section:
         ]
         for row in phases
     ]
-    bases = {row.name: row.time_basis for row in phases if row.time_basis}
-    notes = [f"time of {shortened(name)}: {basis}" for name, basis in bases.items()]
+    of_basis: dict[str, list[str]] = {}
+    for row in phases:
+        if row.time_basis:
+            of_basis.setdefault(row.time_basis, []).append(shortened(row.name))
+    notes = [f"time of {_few(names)}: {basis}" for basis, names in of_basis.items()]
     if phases:
         notes.append(f"medians over counted instances; intervals {phases[0].interval_basis}")
     columns = ["phase", "n a", f"n {arm}", "time a", f"time {arm}", "ratio", "95 %", "winner"]
     return Section(f"Phases, {arm} against a", columns, rows, notes=notes)
 
 
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
 def _phase_parts(phases: list[Phase], arm: str) -> Section:
     rows = [
         [
             shortened(row.name),
+            _both(row.gpu_span_ns_a, row.gpu_span_ns_b),
+            _both(row.wall_ns_a, row.wall_ns_b),
             _both(row.busy_ns_a, row.busy_ns_b),
             _both(row.overlapped_ns_a, row.overlapped_ns_b),
             _both(row.idle_ns_a, row.idle_ns_b),
@@ -113,7 +137,17 @@ def _phase_parts(phases: list[Phase], arm: str) -> Section:
         for row in phases
         if row.time_basis
     ]
-    columns = ["phase", "busy", "overlapped", "idle", "launches", "overlap gained", "serial predicted"]
+    columns = [
+        "phase",
+        "GPU span",
+        "wall",
+        "busy",
+        "overlapped",
+        "idle",
+        "launches",
+        "overlap gained",
+        "serial predicted",
+    ]
     return Section(f"Inside the phases, a | {arm}", columns, rows)
 
 
@@ -158,7 +192,7 @@ def _kernels(rows: list[KernelComparison], arm: str) -> Section:
             row.status,
             f"{percent(row.overlapped_fraction_a, 0)} | {percent(row.overlapped_fraction_b, 0)}",
             duration(row.solo_ns),
-            "-" if row.stretch_b is None else f"{row.stretch_b:.2f}x",
+            f"{_times(row.stretch_a)} | {_times(row.stretch_b)}",
             row.note or "",
         ]
         for name, row in zip(kernel_names(shown), shown, strict=True)
@@ -167,6 +201,10 @@ def _kernels(rows: list[KernelComparison], arm: str) -> Section:
     if len(rows) > MOST_KERNELS:
         notes.append(f"{len(rows) - MOST_KERNELS} more kernels: --format csv or json lists all")
     return Section(f"Kernels, {arm} against a", columns, cells, text_columns=3, notes=notes if rows else [])
+
+
+def _times(stretch: float | None) -> str:
+    return "-" if stretch is None else f"{stretch:.2f}x"
 
 
 def _only(title: str, rows: list[KernelOnOneSide]) -> Section:

@@ -13,7 +13,7 @@ MOST_PAIRS = 30
 def document(answer: Overlap) -> Document:
     """Depth, kinds of overlap, pairs of streams and kernels, episodes."""
     return Document(
-        f"overlap in {answer.traces[0].path}",
+        f"overlap in {', '.join([answer.traces[0].path, *answer.selected])}",
         [
             Section("", notes=[*trace_notes(answer.traces), f"how it was traced: {answer.traced_by}"]),
             device_section(answer.devices),
@@ -53,7 +53,15 @@ def _kinds(devices: list[DeviceOverlap]) -> Section:
     if any(line.stream_overlap_ns is None for line in devices):
         return Section("Kinds of overlap", notes=["unknown: streams are not recorded"])
     if not rows:
-        return Section("Kinds of overlap", notes=["no kernel ran beside another"])
+        hidden = any(line.idle_ns is None for line in devices)
+        return Section(
+            "Kinds of overlap",
+            notes=[
+                "none seen; inside of graphs traced as a whole it is hidden"
+                if hidden
+                else "no kernel ran beside another"
+            ],
+        )
     notes = []
     if any(line.graph_branch_overlap_ns for line in devices):
         notes.append("edges unknown: whether an edge orders two nodes of a launch is not in the trace")
@@ -127,6 +135,10 @@ def _times(stretch: float | None) -> str:
     return "unknown" if stretch is None else f"{stretch:.2f}x"
 
 
+def _bounds(episodes: Episodes) -> list[int]:
+    return [gain for gain in (episodes.gain_low_ns, episodes.gain_high_ns) if gain is not None]
+
+
 def _episodes(episodes: Episodes) -> Section:
     if not episodes.count:
         return Section("Overlap episodes", notes=["none"])
@@ -141,7 +153,7 @@ def _episodes(episodes: Episodes) -> Section:
         notes.append(
             f"where known: took {duration(episodes.covered_wall_ns)} (W) for work of {duration(episodes.solo_ns)} (S) "
             f"one after another: overlap {outcome} {duration(abs(episodes.gain_ns))} "
-            f"[{duration(episodes.gain_low_ns)}, {duration(episodes.gain_high_ns)}]"
+            f"[{' to '.join(duration(abs(gain)) for gain in sorted(_bounds(episodes), key=abs))}]"
         )
     if episodes.coverage is not None and episodes.coverage < 1:
         notes.append(

@@ -10,7 +10,7 @@ from tracekit.units import duration, percent
 def document(answer: Summary) -> Document:
     """Kernels, devices, pauses, and what was recorded."""
     return Document(
-        f"summary of {answer.traces[0].path}",
+        f"summary of {', '.join([answer.traces[0].path, *answer.selected])}",
         [
             Section("", notes=trace_notes(answer.traces)),
             _kernels(answer),
