@@ -43,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         process = subprocess.run(
             [sys.executable, "-m", "tracekit", *map(str, arguments)],
             cwd=cwd,
-            env={**os.environ, "TRACEKIT_CACHE": str(cache), **(env or {})},
+            env={**os.environ, "TRACEKIT_CACHE": str(cache), "TRACEKIT_DB": str(cache / "results.db"), **(env or {})},
             capture_output=True,
             text=True,
             check=False,
@@ -60,7 +60,9 @@ def call(
     capsys: pytest.CaptureFixture[str],
 ) -> Run:
     """``call(*arguments)``: the same within this process, which is quicker; any other exception passes through."""
-    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path_factory.mktemp("cache")))
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("TRACEKIT_CACHE", str(cache))
+    monkeypatch.setenv("TRACEKIT_DB", str(cache / "results.db"))
 
     def called(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["tracekit", *map(str, arguments)])

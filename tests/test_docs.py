@@ -49,7 +49,7 @@ def test_output_shown_in_the_readme_is_the_real_one(command: str, shown: str, tm
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env={"PATH": "", "TRACEKIT_CACHE": str(tmp_path)},
+        env={"PATH": "", "TRACEKIT_CACHE": str(tmp_path), "TRACEKIT_DB": str(tmp_path / "results.db")},
         check=True,
     )
     assert run.stdout.startswith(shown)

@@ -67,6 +67,7 @@ def compare(
         only_b=only_b,
         verdict=verdicts[0] if len(others) == 1 else _over_all_arms(lead, leaders, phases),
         gate=tripped(phases, gate or []),
+        profiler=[],
     )
 
 

@@ -275,6 +275,16 @@ class Phase(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
+class ProfilerCost(msgspec.Struct, frozen=True):
+    """Median wall time (s) of one arm's blocks with and without the profiler, and how many times as long."""
+
+    arm: str
+    blocks: int
+    plain_wall_s: float
+    profiled_wall_s: float
+    ratio: float
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What every command's output holds."""
 
@@ -326,6 +336,7 @@ class Diff(Answer, frozen=True, kw_only=True):
     only_b: list[KernelOnOneSide]
     verdict: Verdict
     gate: str | None
+    profiler: list[ProfilerCost]
 
 
 class FoundPhase(msgspec.Struct, frozen=True):

@@ -31,13 +31,13 @@ def find_nsys() -> Path | None:
     return next((path for path in _candidates() if os.access(path, os.X_OK)), None)
 
 
-def export_report(report: Path, target: Path) -> None:
+def export_report(report: Path, target: Path, nsys: Path | None = None) -> None:
     """Export a report to a SQLite file, written aside and put in place whole.
 
     nsys' exit code proves nothing: the file is what counts. Raises UnusableInput when no nsys is
     found, OutsideProgramFailed when nsys leaves no export.
     """
-    nsys = find_nsys()
+    nsys = nsys or find_nsys()
     if nsys is None:
         raise UnusableInput(
             f"{report}: a report must be exported first and no nsys was found: on the machine that has it "

@@ -10,18 +10,27 @@ from tracekit.analysis.results import Diff
 from tracekit.commands import options, output
 from tracekit.commands.remembering import remembered
 from tracekit.commands.selecting import checked_pattern
-from tracekit.errors import GATE_TRIPPED, WrongUsage
+from tracekit.commands.sides import sides_of, with_profiler_cost
+from tracekit.errors import GATE_TRIPPED
 from tracekit.report.views.diff import document
-
-MOST_ARMS = 26
-"""Arms are called by letters."""
+from tracekit.store import file_diff
 
 
 def diff(
     traces: Annotated[
-        list[str],
-        typer.Argument(help="Two or more traces of the same work, each launched another way.", metavar="A B [C...]"),
-    ],
+        list[str] | None,
+        typer.Argument(
+            help="Two or more traces of the same work, each launched another way; or one run folder.",
+            metavar="[A B [C...] | RUN]",
+            show_default=False,
+        ),
+    ] = None,
+    a: Annotated[
+        list[str] | None, typer.Option("--a", help="A trace of side a; repeated for its blocks.", metavar="TRACE")
+    ] = None,
+    b: Annotated[
+        list[str] | None, typer.Option("--b", help="A trace of side b; repeated for its blocks.", metavar="TRACE")
+    ] = None,
     phase: options.PhasesOption = None,
     warm_up: Annotated[int, typer.Option(help="Instances of a repeated phase left out at its beginning.", min=0)] = 1,
     fail_on: Annotated[
@@ -38,13 +47,11 @@ def diff(
 ) -> None:
     """Compare runs of the same work: which way of launching wins each phase, by how much, and why.
 
-    Every trace is compared with the first. Which one used CUDA graphs is worked out from the traces.
+    Every arm is compared with the first. Which one used CUDA graphs is worked out from the traces. Several files of
+    one side, or the blocks of a run folder, are paired in their order, and intervals are then over blocks.
     """
-    output.check_output(path, force, traces)
-    if len(traces) < 2:
-        raise WrongUsage("diff needs two or more traces: tracekit diff GRAPHS-ON.sqlite GRAPHS-OFF.sqlite")
-    if len(traces) > MOST_ARMS:
-        raise WrongUsage(f"diff compares at most {MOST_ARMS} traces, {len(traces)} are given: compare fewer at a time")
+    sides = sides_of(traces or [], a or [], b or [])
+    output.check_output(path, force, sides.files)
     pattern = checked_pattern(phase, "--phase")
     gate = [check_gate(condition) for condition in fail_on or []]
 
@@ -53,12 +60,18 @@ def diff(
         from tracekit.trace.source import open_trace
 
         with ExitStack() as stack:
-            opened = [stack.enter_context(open_trace(each, cached=not no_cache)) for each in traces]
+            opened = [
+                [stack.enter_context(open_trace(each, cached=not no_cache)) for each in arm] for arm in sides.arms
+            ]
             return compare(opened, pattern, warm_up, gate)
 
-    with output.progress(f"comparing {', '.join(traces)}"):
-        answer = remembered(Diff, (pattern, warm_up, gate), traces, compute, cached=not no_cache)
+    with output.progress(f"comparing {', '.join(sides.files)}"):
+        shape = tuple(map(len, sides.arms))
+        answer = remembered(Diff, (pattern, warm_up, gate, shape), sides.files, compute, cached=not no_cache)
+    answer = with_profiler_cost(answer, sides.manifest)
     output.write_answer(answer, document, form, path)
+    if trouble := file_diff(answer, sides.workload):
+        typer.echo(f"tracekit: warning: {trouble}", err=True)
     if answer.gate:
         typer.echo(f"tracekit: gate tripped by {answer.gate}", err=True)
         raise typer.Exit(GATE_TRIPPED)

@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from tracekit.analysis.results import Answer, Diff, Info, Overlap, Summary
+from tracekit.filed import History
 from tracekit.report.document import printable
 
 
 def render(answer: Answer) -> str:
-    """The answer's main list: kernels, pairs of kernels, compared phases and kernels, or facts."""
+    """The answer's main list: kernels, pairs of kernels, compared kernels, phases found, or what is filed."""
     rows = [_flat(msgspec.to_builtins(row)) for row in _main_list(answer)]
     out = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))
@@ -32,6 +33,8 @@ def _main_list(answer: Answer) -> Sequence[msgspec.Struct]:
             return answer.kernels
         case Info():
             return answer.phases
+        case History():
+            return next(rows for rows in (answer.kernels, answer.phases, answer.entries) if rows is not None)
     raise AssertionError(answer)
 
 

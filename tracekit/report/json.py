@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 
 from tracekit.analysis.results import Answer, Diff, Info, Overlap, Summary
+from tracekit.filed import History
 from tracekit.report.document import UNPRINTABLE
 
-ANSWERS = (Summary, Overlap, Diff, Info)
+ANSWERS = (Summary, Overlap, Diff, Info, History)
 
 
 def render(answer: Answer) -> str:

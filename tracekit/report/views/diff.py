@@ -31,6 +31,8 @@ def document(answer: Diff) -> Document:
     ):
         if rows and not hidden:
             sections.append(_only(title, rows))
+    if answer.profiler:
+        sections.append(_profiler(answer))
     names = " against ".join(_called(answer, letter) for letter in letters)
     if answer.gate:
         sections.append(Section("Gate", notes=[f"tripped by {answer.gate}"]))
@@ -205,6 +207,21 @@ def _kernels(rows: list[KernelComparison], arm: str) -> Section:
 
 def _times(stretch: float | None) -> str:
     return "-" if stretch is None else f"{stretch:.2f}x"
+
+
+def _profiler(answer: Diff) -> Section:
+    rows = [
+        [
+            line.arm,
+            str(line.blocks),
+            f"{line.plain_wall_s:.3f} s",
+            f"{line.profiled_wall_s:.3f} s",
+            f"{line.ratio:.2f}x",
+        ]
+        for line in answer.profiler
+    ]
+    columns = ["arm", "blocks", "unprofiled wall", "profiled wall", "profiler's cost"]
+    return Section("Wall time without and with the profiler", columns, rows)
 
 
 def _only(title: str, rows: list[KernelOnOneSide]) -> Section:

@@ -1,0 +1,103 @@
+"""The arms of a comparison as the user names them: files, files of a side, or a run folder."""
+
+import os
+import re
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tracekit.analysis.results import Diff, ProfilerCost, Warn
+from tracekit.errors import UnusableInput, WrongUsage
+
+if TYPE_CHECKING:
+    from tracekit.capture.run_folder import Manifest
+
+MANIFEST = "run.json"
+"""The file that makes a folder a run folder."""
+
+MOST_ARMS = 26
+"""Arms are called by letters."""
+
+INDICATIVE_FROM = 1.3
+"""Profiled over unprofiled wall time from which overlap seen under the profiler is indicative only."""
+
+
+class Sides(NamedTuple):
+    """Arms, each a list of trace files; what the comparison is called; the run folder's manifest if it is one."""
+
+    arms: list[list[str]]
+    workload: str
+    manifest: "Manifest | None" = None
+
+    @property
+    def files(self) -> list[str]:
+        """All traces."""
+        return [file for arm in self.arms for file in arm]
+
+
+def sides_of(traces: list[str], a: list[str], b: list[str]) -> Sides:
+    """What to compare. Raises WrongUsage, or UnusableInput for a run folder without two arms."""
+    if a or b:
+        if traces or not (a and b):
+            raise WrongUsage("with --a and --b give the files of both sides so, and none besides")
+        return Sides([a, b], _common_name([*a, *b]))
+    if len(traces) == 1 and (Path(traces[0]) / MANIFEST).is_file():
+        return _of_run(Path(traces[0]))
+    if len(traces) < 2:
+        raise WrongUsage(
+            "diff needs two or more traces, or a run folder: tracekit diff GRAPHS-ON.sqlite GRAPHS-OFF.sqlite"
+        )
+    if len(traces) > MOST_ARMS:
+        raise WrongUsage(f"diff compares at most {MOST_ARMS} traces, {len(traces)} are given: compare fewer at a time")
+    return Sides([[trace] for trace in traces], _common_name(traces))
+
+
+def _of_run(folder: Path) -> Sides:
+    """A run's arms in the order asked for, each with its blocks by number, so that blocks pair up."""
+    from tracekit.capture.run_folder import read_manifest
+
+    manifest = read_manifest(folder)
+    arms = []
+    for arm in manifest.arms:
+        blocks = sorted(
+            (each for each in manifest.blocks if each.arm == arm.name and each.trace), key=lambda x: x.block
+        )
+        arms.append([os.fspath(folder / block.trace) for block in blocks if block.trace])
+    recorded = [arm for arm in arms if arm]
+    if len(recorded) < 2:
+        raise UnusableInput(
+            f"{folder}: holds traces of {len(recorded)} arm: record more with tracekit run --graphs both"
+        )
+    return Sides(recorded, manifest.name, manifest)
+
+
+def _common_name(files: list[str]) -> str:
+    """The words that all file names begin with: gbx-graphs-on and gbx-graphs-off are of gbx-graphs."""
+    words = [re.split(r"[-_. ]", Path(file).name.rsplit(".", 1)[0]) for file in files]
+    common = takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))
+    return "-".join(each[0] for each in common) or "-".join(words[0])
+
+
+def with_profiler_cost(answer: Diff, manifest: "Manifest | None") -> Diff:
+    """Put beside the answer what profiling cost in wall time, where the run was also timed unprofiled."""
+    if manifest is None:
+        return answer
+    costs, warnings = [], list(answer.warnings)
+    for arm in manifest.arms:
+        both = [
+            (block.plain_wall_s, block.profiled_wall_s)
+            for block in manifest.blocks
+            if block.arm == arm.name and block.plain_wall_s and block.profiled_wall_s
+        ]
+        if not both:
+            continue
+        plain, profiled = (sorted(times)[len(times) // 2] for times in zip(*both, strict=True))
+        costs.append(ProfilerCost(arm.name, len(both), plain, profiled, round(profiled / plain, 4)))
+        if profiled / plain >= INDICATIVE_FROM:
+            message = (
+                f"{arm.name}: the profiler made it {profiled / plain:.2f} times as long: overlap is indicative only"
+            )
+            warnings.append(Warn("profiler_cost", message, len(both)))
+    return msgspec.structs.replace(answer, profiler=costs, warnings=warnings)
