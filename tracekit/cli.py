@@ -10,6 +10,7 @@ import typer
 import tracekit
 from tracekit.commands.diff import diff
 from tracekit.commands.doctor import doctor
+from tracekit.commands.history import history
 from tracekit.commands.info import info
 from tracekit.commands.overlap import overlap
 from tracekit.commands.scrub import scrub
@@ -47,7 +48,7 @@ def _tracekit(
     """
 
 
-for command in (diff, summary, overlap, info, scrub, doctor):
+for command in (diff, summary, overlap, info, history, scrub, doctor):
     app.command()(command)
 
 

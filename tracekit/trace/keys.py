@@ -47,15 +47,15 @@ def _distinct(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     code, room = pl.lit(0, pl.Int64), 1
     numbered = rows.select(_SOURCE)
     loose: list[str] = []
+    of_column = pl.col(_SOURCE)
+    bounds = numbered.select(
+        of_column.min().name.suffix("_min"), of_column.max().name.suffix("_max"), of_column.null_count()
+    ).row(0, named=True)
     for column in _SOURCE:
-        values = rows[column]
-        if values.null_count() == values.len():
+        least, most = bounds[f"{column}_min"], bounds[f"{column}_max"]
+        if least is None or (least == most and not bounds[column]):
             continue
-        least, most = values.min(), values.max()
-        assert isinstance(least, int) and isinstance(most, int)
         size = most - least + 2
-        if size == 2 and not values.null_count():
-            continue
         if room * size >= 1 << 62:
             loose.append(column)
             continue
