@@ -1,7 +1,9 @@
 """Kernel keys: a number for each combination of names and launch configuration."""
 
+import numpy as np
 import polars as pl
 
+from tracekit.intervals import Ints, distinct
 from tracekit.trace import schema
 
 _SOURCE = [*schema.NAME_COLUMNS, *schema.LAUNCH_SHAPE]
@@ -14,11 +16,11 @@ def number_keys(rows: pl.DataFrame, strings: pl.DataFrame) -> tuple[pl.DataFrame
     ``strings`` has columns ``id``, ``value``. Returns the rows and the keys (schema.KERNEL_KEYS), numbered
     in the order of their names and shapes, so that neither the order of rows nor of string ids matters.
     """
-    distinct, position = _distinct(rows)
-    used = pl.concat([distinct[column] for column in schema.NAME_COLUMNS]).unique()
+    combinations, position = _distinct(rows)
+    used = pl.concat([combinations[column] for column in schema.NAME_COLUMNS]).unique()
     texts = strings.filter(pl.col("id").is_in(used.implode()))
     keys = (
-        distinct.with_row_index("_position")
+        combinations.with_row_index("_position")
         .with_columns(
             pl.col(column).replace_strict(texts["id"], texts["value"], default=None, return_dtype=pl.String)
             for column in schema.NAME_COLUMNS
@@ -39,32 +41,39 @@ def number_keys(rows: pl.DataFrame, strings: pl.DataFrame) -> tuple[pl.DataFrame
 def _distinct(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     """The distinct combinations, and for each row the position of its own.
 
-    Columns that never vary tell no rows apart, and most launch dimensions never vary. The others are packed
-    into one number as long as their ranges allow: grouping by it is several times faster.
+    The columns are packed into one number a row, which is made small again whenever it would grow too large. Columns
+    that never vary tell no rows apart, and most launch dimensions never vary.
     """
-    if rows.is_empty():
-        return rows.select(_SOURCE), pl.Series([], dtype=pl.UInt32)
-    code, room = pl.lit(0, pl.Int64), 1
-    numbered = rows.select(_SOURCE)
-    loose: list[str] = []
     of_column = pl.col(_SOURCE)
-    bounds = numbered.select(
+    bounds = rows.select(
         of_column.min().name.suffix("_min"), of_column.max().name.suffix("_max"), of_column.null_count()
     ).row(0, named=True)
+    code, room = np.zeros(rows.height, np.int64), 1
     for column in _SOURCE:
         least, most = bounds[f"{column}_min"], bounds[f"{column}_max"]
         if least is None or (least == most and not bounds[column]):
             continue
-        size = most - least + 2
-        if room * size >= 1 << 62:
-            loose.append(column)
-            continue
-        code = code * size + (pl.col(column) - (least - 1)).fill_null(0)
+        if most - least + 2 > _ROOM:
+            values, size = _numbered(rows[column].fill_null(least - 1 if least > _LEAST else most + 1).to_numpy())
+        else:
+            values, size = (rows[column].fill_null(least - 1) - (least - 1)).to_numpy(), most - least + 2
+        if room * size > _ROOM * _ROOM:
+            code, room = _numbered(code)
+        code = code * size + values
         room *= size
-    combination = ["_code", *loose]
-    numbered = numbered.with_columns(_code=code).select(combination)
-    first = numbered.with_row_index("_row").group_by(combination).agg(pl.col("_row").first()).sort("_row")
-    positions = numbered.join(
-        first.with_row_index("_position"), on=combination, how="left", nulls_equal=True, maintain_order="left"
-    )["_position"]
-    return rows.select(_SOURCE)[first["_row"]], positions
+    code, room = _numbered(code)
+    example = np.empty(room, np.int64)
+    example[code] = np.arange(code.size)
+    return rows.select(_SOURCE)[example], pl.Series(code, dtype=pl.UInt32)
+
+
+_ROOM = 1 << 31
+"""Two numbers below this make one of 64 bits."""
+
+_LEAST = -(1 << 63)
+
+
+def _numbered(values: Ints) -> tuple[Ints, int]:
+    """The rank of each value among the different ones, and how many those are."""
+    different = distinct(values)
+    return np.searchsorted(different, values), different.size
