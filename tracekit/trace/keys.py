@@ -53,10 +53,10 @@ def _distinct(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         least, most = bounds[f"{column}_min"], bounds[f"{column}_max"]
         if least is None or (least == most and not bounds[column]):
             continue
-        if most - least + 2 > _ROOM:
-            values, size = _numbered(rows[column].fill_null(least - 1 if least > _LEAST else most + 1).to_numpy())
-        else:
-            values, size = (rows[column].fill_null(least - 1) - (least - 1)).to_numpy(), most - least + 2
+        filled = rows[column].fill_null(least).to_numpy()
+        values, size = _numbered(filled) if most - least + 2 > _ROOM else (filled - least, most - least + 1)
+        # Null is a value of its own.
+        values, size = np.where(rows[column].is_null(), 0, values + 1), size + 1
         if room * size > _ROOM * _ROOM:
             code, room = _numbered(code)
         code = code * size + values
@@ -69,8 +69,6 @@ def _distinct(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
 
 _ROOM = 1 << 31
 """Two numbers below this make one of 64 bits."""
-
-_LEAST = -(1 << 63)
 
 
 def _numbered(values: Ints) -> tuple[Ints, int]:
