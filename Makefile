@@ -41,5 +41,5 @@ samples: .venv/.installed-for-tests
 	touch $@
 
 .venv/.installed-for-tests: .venv/.created pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[test,nvtx]'
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ .venv/.installed

@@ -13,6 +13,7 @@ from tracekit.commands.doctor import doctor
 from tracekit.commands.history import history
 from tracekit.commands.info import info
 from tracekit.commands.overlap import overlap
+from tracekit.commands.run import RunCommand, run
 from tracekit.commands.scrub import scrub
 from tracekit.commands.summary import summary
 from tracekit.errors import TracekitError
@@ -48,6 +49,7 @@ def _tracekit(
     """
 
 
+app.command(cls=RunCommand)(run)
 for command in (diff, summary, overlap, info, history, scrub, doctor):
     app.command()(command)
 

@@ -12,13 +12,16 @@ from tracekit.analysis.results import Diff, ProfilerCost, Warn
 from tracekit.errors import UnusableInput, WrongUsage
 
 if TYPE_CHECKING:
-    from tracekit.capture.run_folder import Manifest
+    from tracekit.capture.run_folder import Block, Manifest
 
 MANIFEST = "run.json"
 """The file that makes a folder a run folder."""
 
 MOST_ARMS = 26
 """Arms are called by letters."""
+
+SPOILT = {"interrupted", "workload-failed", "mislabelled"}
+"""Findings of a block that keep it out of a comparison."""
 
 INDICATIVE_FROM = 1.3
 """Profiled over unprofiled wall time from which overlap seen under the profiler is indicative only."""
@@ -70,7 +73,12 @@ def _of_run(folder: Path) -> Sides:
         raise UnusableInput(
             f"{folder}: holds traces of {len(recorded)} arm: record more with tracekit run --graphs both"
         )
-    return Sides(recorded, manifest.name, manifest)
+    whole = min(map(len, recorded))
+    return Sides([arm[:whole] for arm in recorded], manifest.name, manifest)
+
+
+def _codes(block: "Block") -> set[str]:
+    return {finding.code for finding in block.findings}
 
 
 def _common_name(files: list[str]) -> str:
@@ -85,6 +93,14 @@ def with_profiler_cost(answer: Diff, manifest: "Manifest | None") -> Diff:
     if manifest is None:
         return answer
     costs, warnings = [], list(answer.warnings)
+    left_out = [block for block in manifest.blocks if SPOILT & _codes(block)]
+    if left_out:
+        named = ", ".join(
+            f"{block.arm}-{block.block} ({', '.join(sorted(SPOILT & _codes(block)))})" for block in left_out
+        )
+        warnings.append(Warn("blocks_left_out", f"blocks left out: {named}", len(left_out)))
+    if manifest.state != "complete":
+        warnings.append(Warn("run_incomplete", f"the run is {manifest.state}: not every block was recorded", 0))
     for arm in manifest.arms:
         both = [
             (block.plain_wall_s, block.profiled_wall_s)

@@ -39,7 +39,7 @@ made: set[str] = set()
 @functools.cache
 def _open(domain: str) -> Callable[[str, int | None], Range]:
     try:
-        import nvtx  # type: ignore[import-untyped]
+        import nvtx
     except ImportError as error:
         raise ImportError("NVTX ranges need the nvtx package: pip install 'tracekit[nvtx]'") from error
     if type(nvtx.get_domain(domain)).__name__ == "DummyDomain":
@@ -61,7 +61,7 @@ def _unasked(domain_name: str) -> Callable[[str, int | None], Range]:
     nvtx 0.2.12 and later ask, nsys before 2024.3 cannot answer, and the package takes that for a no;
     where the answer is an honest no, the calls do nothing.
     """
-    from nvtx._lib.lib import Domain, DomainHandle, pop_range, push_range  # type: ignore[import-untyped]
+    from nvtx._lib.lib import Domain, DomainHandle, pop_range, push_range
 
     domain = object.__new__(Domain)
     domain.handle = DomainHandle(domain_name)
