@@ -59,7 +59,7 @@ FRAMEWORKS = (
         "MLX",
         "set MLX_USE_CUDA_GRAPHS=0",
         "leave MLX_USE_CUDA_GRAPHS unset (graphs are on by default)",
-        "an MLX version whose API switches graphs per scope",
+        "the per-scope switch where your MLX version already has it",
         r"\bmlx::core\b",
         r"::eval_gpu$|^CommandEncoder::commit$",
         modules=r"mlx(?:_\w+)?",
