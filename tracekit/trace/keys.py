@@ -42,29 +42,43 @@ def _distinct(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     """The distinct combinations, and for each row the position of its own.
 
     The columns are packed into one number a row, which is made small again whenever it would grow too large. Columns
-    that never vary tell no rows apart, and most launch dimensions never vary.
+    that never vary tell no rows apart, and most launch dimensions never vary; nor do those that the others determine,
+    as one name of a kernel does its other names.
     """
     of_column = pl.col(_SOURCE)
     bounds = rows.select(
         of_column.min().name.suffix("_min"), of_column.max().name.suffix("_max"), of_column.null_count()
     ).row(0, named=True)
-    code, room = np.zeros(rows.height, np.int64), 1
-    for column in _SOURCE:
+    code, room, dense = np.zeros(rows.height, np.int64), 1, False
+    for column in ("demangledName", *schema.LAUNCH_SHAPE, "mangledName", "shortName"):
         least, most = bounds[f"{column}_min"], bounds[f"{column}_max"]
         if least is None or (least == most and not bounds[column]):
             continue
-        filled = rows[column].fill_null(least).to_numpy()
-        values, size = _numbered(filled) if most - least + 2 > _ROOM else (filled - least, most - least + 1)
-        # Null is a value of its own.
-        values, size = np.where(rows[column].is_null(), 0, values + 1), size + 1
-        if room * size > _ROOM * _ROOM:
+        values = rows[column].fill_null(least).to_numpy()
+        values, size = _numbered(values) if most - least >= _ROOM else (values - least, most - least + 1)
+        if bounds[column]:
+            # Null is a value of its own.
+            values, size = np.where(rows[column].is_null(), 0, values + 1), size + 1
+        if room * size > _ROOM * _ROOM and not dense:
             code, room = _numbered(code)
-        code = code * size + values
+            dense = True
+        if dense and np.array_equal(values[_example(code, room)][code], values):
+            continue
+        code *= size
+        code += values
         room *= size
-    code, room = _numbered(code)
+        dense = False
+    if not dense:
+        code, room = _numbered(code)
+    example = _example(code, room)
+    return rows.select(_SOURCE)[example], pl.Series(code, dtype=pl.UInt32)
+
+
+def _example(code: Ints, room: int) -> Ints:
+    """A row of each code."""
     example = np.empty(room, np.int64)
     example[code] = np.arange(code.size)
-    return rows.select(_SOURCE)[example], pl.Series(code, dtype=pl.UInt32)
+    return example
 
 
 _ROOM = 1 << 31
