@@ -92,15 +92,18 @@ def _moments(arm: Arm) -> pl.DataFrame:
     if rows.is_empty():
         return pl.DataFrame(schema={"group": pl.UInt32, "value": pl.Float64})
     repeated = arm.figures.filter(~pl.col("warm_up")).filter(pl.len().over("phase") > 1)["instance"]
+    in_phase = rows["instance"].is_in(repeated.implode()).fill_null(False)
     first, last = rows.select(pl.col("start").min(), pl.col("end").max()).row(0)
     # All nodes of a graph launch are of one moment.
     launched = pl.col("start").min().over("process", "correlation")
     begun = pl.when(pl.col("graph_node").is_not_null()).then(launched).otherwise("start")
     block = (begun - first) * TIME_BLOCKS // max(last - first, 1)
-    in_phase = pl.col("instance").is_in(repeated.implode()).fill_null(False)
-    moment = pl.when(in_phase).then(pl.col("instance").cast(pl.Int64)).otherwise(-1 - block)
+    moments = [
+        rows.filter(in_phase).select("group", DURATION.alias("duration"), moment=pl.col("instance").cast(pl.Int64)),
+        rows.filter(~in_phase).select("group", DURATION.alias("duration"), moment=-1 - block),
+    ]
     return (
-        rows.select("group", moment=moment, duration=DURATION)
+        pl.concat(moments)
         .group_by("group", "moment")
         .agg(value=pl.col("duration").median())
         .sort("group", "moment")
