@@ -4,8 +4,8 @@ import polars as pl
 
 import tracekit
 from tracekit.analysis.kernels import DURATION
-from tracekit.analysis.phases import find_phases
 from tracekit.analysis.results import OUTSIDE, FoundPhase, Info, InfoProcess
+from tracekit.analysis.selection import phases_of
 from tracekit.analysis.trust import examine
 from tracekit.trace.reader import Trace
 
@@ -68,7 +68,7 @@ def _processes(trace: Trace) -> list[InfoProcess]:
 
 
 def _phases(trace: Trace, pattern: str | None) -> tuple[list[FoundPhase], str]:
-    phases = find_phases(trace.kernels, trace.copies, trace.graph_executions, trace.calls, trace.ranges, pattern)
+    phases = phases_of(trace, pattern)
     times = (
         trace.kernels.select(duration=DURATION, instance=phases.kernels)
         .join(phases.instances, on="instance", how="left")

@@ -1,6 +1,5 @@
 """Phases: which NVTX range each piece of GPU work belongs to."""
 
-import re
 from typing import NamedTuple
 
 import polars as pl
@@ -203,13 +202,3 @@ def whole_trace(
         by_process=0,
         unlaunched=0,
     )
-
-
-def check_pattern(pattern: str) -> str:
-    """A regular expression that both Python and polars accept; raises ValueError otherwise."""
-    try:
-        re.compile(pattern)
-        pl.Series([""]).str.contains(pattern)
-    except (re.error, pl.exceptions.ComputeError) as error:
-        raise ValueError(str(error)) from error
-    return pattern

@@ -3,13 +3,12 @@
 Times are nanoseconds. A fact that is absent or withheld is null and a warning says why.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
 Number = int | float
 Dimensions = tuple[int | None, int | None, int | None]
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Status = Literal["slower", "faster", "same", "undecided"]
 Granularity = Literal["node", "graph", "none", "unknown"]
 

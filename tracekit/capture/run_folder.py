@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from statistics import median
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -92,6 +93,39 @@ class Manifest(msgspec.Struct, kw_only=True):
     blocks: list[Block] = []
     dumps: Dumps | None = None
     findings: list[Finding] = []
+
+
+COSTLY = 1.3
+"""Profiled over unprofiled wall time from which overlap seen under the profiler is indicative only."""
+
+
+class WallTimes(NamedTuple):
+    """Median wall times (s) of one arm over the blocks that were run both ways to their end."""
+
+    arm: str
+    blocks: int
+    plain: float
+    profiled: float
+
+    @property
+    def costly(self) -> bool:
+        """Whether the profiler changed the run so much that overlap is indicative only."""
+        return self.profiled > COSTLY * self.plain
+
+
+def wall_times(manifest: Manifest) -> list[WallTimes]:
+    """What each arm took without and with the profiler; arms without such a block are left out."""
+    found = []
+    for arm in manifest.arms:
+        timed = [
+            (block.plain_wall_s, block.profiled_wall_s)
+            for block in manifest.blocks
+            if block.arm == arm.name and block.plain_wall_s and block.profiled_wall_s
+        ]
+        if timed:
+            plain, profiled = (median(times) for times in zip(*timed, strict=True))
+            found.append(WallTimes(arm.name, len(timed), plain, profiled))
+    return found
 
 
 @dataclass(frozen=True)

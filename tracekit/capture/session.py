@@ -3,7 +3,6 @@
 import os
 import shlex
 import signal
-import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,16 +17,13 @@ from tracekit.capture.launch import Timing, record, run_plain
 from tracekit.capture.load import Load
 from tracekit.capture.nsys_options import Settings, nsys_version, profile_arguments
 from tracekit.capture.outcome import Finding
-from tracekit.capture.run_folder import Block, Manifest, Nsys, RecordedArm, RunFolder
+from tracekit.capture.run_folder import Block, Manifest, Nsys, RecordedArm, RunFolder, wall_times
 from tracekit.capture.workload import Workload
 from tracekit.errors import TracekitError
 from tracekit.frameworks import Framework
 
 INTERRUPTED = 130
 """Exit code of a run that was asked to stop."""
-
-COSTLY = 1.3
-"""From this ratio of profiled to plain time on, the profiler has changed what it looked at."""
 
 FEWEST_BLOCKS = 3
 """With fewer blocks no verdict is possible."""
@@ -255,18 +251,11 @@ def _wall(ran: Timing) -> float | None:
 
 def _costs(manifest: Manifest) -> Iterator[Finding]:
     """Arms that the profiler made much slower."""
-    for arm in manifest.arms:
-        timed = [
-            (block.profiled_wall_s, block.plain_wall_s)
-            for block in manifest.blocks
-            if block.arm == arm.name and block.profiled_wall_s and block.plain_wall_s
-        ]
-        if not timed:
+    for times in wall_times(manifest):
+        if not times.costly:
             continue
-        profiled, plain = (statistics.median(times) for times in zip(*timed, strict=True))
-        if profiled > COSTLY * plain:
-            yield Finding(
-                "profiler-cost",
-                f"arm {arm.name} took {profiled:.3g} s profiled and {plain:.3g} s plain "
-                f"(+{profiled / plain - 1:.0%}): overlap is indicative only",
-            )
+        yield Finding(
+            "profiler-cost",
+            f"arm {times.arm} took {times.profiled:.3g} s profiled and {times.plain:.3g} s plain "
+            f"(+{times.profiled / times.plain - 1:.0%}): overlap is indicative only",
+        )

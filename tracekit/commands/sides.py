@@ -23,9 +23,6 @@ MOST_ARMS = 26
 SPOILT = {"interrupted", "workload-failed", "mislabelled"}
 """Findings of a block that keep it out of a comparison."""
 
-INDICATIVE_FROM = 1.3
-"""Profiled over unprofiled wall time from which overlap seen under the profiler is indicative only."""
-
 
 class Sides(NamedTuple):
     """Arms, each a list of trace files; what the comparison is called; the run folder's manifest if it is one."""
@@ -92,6 +89,8 @@ def with_profiler_cost(answer: Diff, manifest: "Manifest | None") -> Diff:
     """Put beside the answer what profiling cost in wall time, where the run was also timed unprofiled."""
     if manifest is None:
         return answer
+    from tracekit.capture.run_folder import wall_times
+
     costs, warnings = [], list(answer.warnings)
     left_out = [block for block in manifest.blocks if SPOILT & _codes(block)]
     if left_out:
@@ -101,19 +100,10 @@ def with_profiler_cost(answer: Diff, manifest: "Manifest | None") -> Diff:
         warnings.append(Warn("blocks_left_out", f"blocks left out: {named}", len(left_out)))
     if manifest.state != "complete":
         warnings.append(Warn("run_incomplete", f"the run is {manifest.state}: not every block was recorded", 0))
-    for arm in manifest.arms:
-        both = [
-            (block.plain_wall_s, block.profiled_wall_s)
-            for block in manifest.blocks
-            if block.arm == arm.name and block.plain_wall_s and block.profiled_wall_s
-        ]
-        if not both:
-            continue
-        plain, profiled = (sorted(times)[len(times) // 2] for times in zip(*both, strict=True))
-        costs.append(ProfilerCost(arm.name, len(both), plain, profiled, round(profiled / plain, 4)))
-        if profiled / plain >= INDICATIVE_FROM:
-            message = (
-                f"{arm.name}: the profiler made it {profiled / plain:.2f} times as long: overlap is indicative only"
-            )
-            warnings.append(Warn("profiler_cost", message, len(both)))
+    for times in wall_times(manifest):
+        ratio = times.profiled / times.plain
+        costs.append(ProfilerCost(times.arm, times.blocks, times.plain, times.profiled, round(ratio, 4)))
+        if times.costly:
+            message = f"{times.arm}: the profiler made it {ratio:.2f} times as long: overlap is indicative only"
+            warnings.append(Warn("profiler_cost", message, times.blocks))
     return msgspec.structs.replace(answer, profiler=costs, warnings=warnings)

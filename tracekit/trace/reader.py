@@ -200,7 +200,7 @@ class Trace:
             node="graphNodeId",
             original=pl.col("originalGraphNodeId").replace(0, None),
         ).drop_nulls(["start", "node"])
-        return (events.sort(pl.all(), nulls_last=True),)
+        return (events.cast(schema.NODE_EVENTS).sort(pl.all(), nulls_last=True),)
 
     @cached_property
     def ranges(self) -> pl.DataFrame:
