@@ -20,6 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmark_phase import phase_costs
+
 from tracekit import __version__
 from tracekit.capture.nsys import find_nsys
 
@@ -109,23 +111,23 @@ class Exports:
         self._folder = folder
 
     def path(self, kernels: int, launched: str = "graphs") -> str:
-        """The export of so many kernels, launched as ``graphs`` (half of them) or ``eager``."""
+        """The export of so many kernels, launched as ``graphs`` (half of them), ``eager`` or ``dynamic``."""
         path = self._folder / f"{launched}-{kernels}.sqlite"
         if not path.exists():
             print(f"generating {path.name}", file=sys.stderr)
-            seed = "1" if launched == "graphs" else "2"
+            seed = "2" if launched == "eager" else "1"
             subprocess.run([sys.executable, GENERATOR, path, str(kernels), seed, launched], check=True)
         return str(path)
 
 
-def beside_nsys(exports: Exports, kernels: int, nsys: Path, copy: Path) -> Section:
+def beside_nsys(exports: Exports, kernels: int, launched: str, nsys: Path, copy: Path) -> Section:
     """One summary against the two of nsys that come nearest to it."""
-    shutil.copyfile(exports.path(kernels), copy)
+    shutil.copyfile(exports.path(kernels, launched), copy)
     reports = ("cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum")
     return Section(
-        "summary beside nsys stats",
+        f"summary beside nsys stats, {launched}",
         [
-            summary("tracekit summary --no-cache", exports, kernels, "--no-cache"),
+            Command("tracekit summary --no-cache", [*TRACEKIT, "summary", "--no-cache", str(copy)], kernels),
             *(
                 Command(
                     f"nsys stats {report}",
@@ -221,9 +223,12 @@ def main() -> None:
             print(f"\n{section.title}\n{table(rows)}", flush=True)
 
         show(startup(), STARTUP_RUNS * options.runs)
+        report["seconds_a_phase"] = costs = phase_costs(nsys)
+        print("\ntracekit.phase, us: " + ", ".join(f"{cost * 1e6:.2f} {where}" for where, cost in costs.items()))
         if nsys:
             # nsys may write beside what it reads.
-            show(beside_nsys(exports, compared, nsys, aside / "for-nsys.sqlite"))
+            for launched in ("graphs", "dynamic"):
+                show(beside_nsys(exports, compared, launched, nsys, aside / "for-nsys.sqlite"))
         else:
             print("\nno nsys found: tracekit is not compared with it (--nsys PATH names one)")
         show(cached(exports, compared, aside / "cache"))

@@ -1,7 +1,8 @@
 """Write an export of any size for benchmarks: one workload, launched eagerly or half of it as CUDA graphs.
 
-Usage: python scripts/benchmark_exports.py PATH KERNELS SEED {graphs,eager}
+Usage: python scripts/benchmark_exports.py PATH KERNELS SEED {graphs,eager,dynamic}
 
+``dynamic`` is the eager one with a grid of its own for nearly every launch, as where shapes follow the data.
 Every export has the same requests, each a prefill and its decode steps; a seed varies durations and the
 order of rows. Nothing here was recorded on a GPU.
 """
@@ -137,7 +138,7 @@ def _starts(durations: Times, lanes: Times, in_graph: Flags) -> Times:
     return np.asarray(begins[np.cumsum(lanes == 0) - 1] + delays)
 
 
-def write_export(path: Path, kernels: int, seed: int, graphs: bool) -> Path:
+def write_export(path: Path, kernels: int, seed: int, launched: str) -> Path:
     """Write an export of ``kernels`` kernel rows, in no order as nsys does since 2025.6, and return ``path``.
 
     The same arguments give the same rows. What was at ``path`` is replaced once the new file is whole.
@@ -149,11 +150,13 @@ def write_export(path: Path, kernels: int, seed: int, graphs: bool) -> Path:
     request_keys, request_lanes = _request(workload)
     index = np.arange(kernels)
     used, lanes = request_keys[index % REQUEST], request_lanes[index % REQUEST]
-    in_graph = graphs & (index % STEP >= STEP - GRAPH_NODES)
+    in_graph = (launched == "graphs") & (index % STEP >= STEP - GRAPH_NODES)
     usual = keys["usual"].to_numpy()[used]
     durations = np.maximum(1000, usual * noise.lognormal(0, 0.12, kernels)).astype(np.int64)
     starts = _starts(durations, lanes, in_graph)
     launches = ~in_graph | (index % GRAPH_NODES == 0)
+
+    grids = {"gridX": noise.integers(1, 65_536, kernels), "gridY": noise.integers(1, 65, kernels)}
 
     rows = {
         "CUPTI_ACTIVITY_KIND_KERNEL": keys.drop("usual")[used].with_columns(
@@ -163,6 +166,7 @@ def write_export(path: Path, kernels: int, seed: int, graphs: bool) -> Path:
             correlationId=np.cumsum(launches),
             gridId=index + 1,
             **_graph_columns(index, in_graph),
+            **(grids if launched == "dynamic" else {}),
         ),
         "CUPTI_ACTIVITY_KIND_MEMCPY": _copies(starts[::_KERNELS_PER_COPY], kernels, noise),
         "NVTX_EVENTS": _ranges(export, starts, starts + durations),
@@ -234,4 +238,4 @@ def _ranges(export: Export, starts: Times, ends: Times) -> pl.DataFrame:
 
 if __name__ == "__main__":
     _path, _kernels, _seed, _launched = sys.argv[1:]
-    write_export(Path(_path), int(_kernels), int(_seed), _launched == "graphs")
+    write_export(Path(_path), int(_kernels), int(_seed), _launched)

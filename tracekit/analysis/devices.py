@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis.results import Device, GapBucket
+from tracekit.intervals import Ints, arrays
 
 GAP_EDGES = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """Lower edges (ns) of the histogram of pauses."""
@@ -25,8 +26,8 @@ def device_lines(
     return [
         _line(
             device,
-            kernels.filter(pl.col("device") == device),
-            copies.filter(pl.col("device") == device),
+            kernels.filter(pl.col("device") == device).select("start", "end"),
+            copies.filter(pl.col("device") == device).select("start", "end"),
             depths.filter(pl.col("device") == device),
             device in opaque_devices,
         )
@@ -35,7 +36,7 @@ def device_lines(
 
 
 def _line(device: int, kernels: pl.DataFrame, copies: pl.DataFrame, depths: pl.DataFrame, opaque: bool) -> Device:
-    active = pl.concat([frame.select("start", "end") for frame in (kernels, copies)])
+    active = pl.concat([kernels, copies])
     pauses = _pauses(active)
     begin, finish = active.select(pl.col("start").min(), pl.col("end").max()).row(0)
     copying = copies.select(pl.col("end").max() - pl.col("start").min()).item() or 0
@@ -53,21 +54,22 @@ def _line(device: int, kernels: pl.DataFrame, copies: pl.DataFrame, depths: pl.D
     )
 
 
-def _pauses(intervals: pl.DataFrame) -> pl.Series:
+def _pauses(intervals: pl.DataFrame) -> Ints:
     """Lengths (ns) of the pauses in which none of the intervals runs."""
-    ordered = intervals.select("start", "end").sort("start")
-    pause = pl.col("start") - pl.col("end").cum_max().shift(1)
-    return ordered.select(pause=pause).filter(pl.col("pause") > 0)["pause"]
+    start, end = arrays(intervals)
+    order = np.argsort(start)
+    pause = start[order][1:] - np.maximum.accumulate(end[order])[:-1]
+    return pause[pause > 0]
 
 
-def _gaps(pauses: pl.Series) -> list[GapBucket]:
-    bucket = np.searchsorted(np.array(GAP_EDGES), pauses.to_numpy(), side="right") - 1
+def _gaps(pauses: Ints) -> list[GapBucket]:
+    bucket = np.searchsorted(np.array(GAP_EDGES), pauses, side="right") - 1
     return [
         GapBucket(
             from_ns=edge,
             to_ns=GAP_EDGES[i + 1] if i + 1 < len(GAP_EDGES) else None,
             count=int((bucket == i).sum()),
-            total_ns=int(pauses.filter(bucket == i).sum()),
+            total_ns=int(pauses[bucket == i].sum()),
         )
         for i, edge in enumerate(GAP_EDGES)
     ]

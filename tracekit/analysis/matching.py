@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracekit.analysis.kernels import LABELS, label_groups
+from tracekit.analysis.kernels import LABELS, label_keys, number_groups, numbers_of
 from tracekit.analysis.wanted import By
 
 _JIT_TAILS = (
@@ -23,6 +23,12 @@ def normalised_name(name: pl.Expr) -> pl.Expr:
     return name
 
 
+def _normalised(names: pl.Series) -> pl.Series:
+    """The same of many names, few of them different."""
+    spelt = pl.DataFrame({"name": names.unique()}).with_columns(normalised=normalised_name(pl.col("name")))
+    return pl.DataFrame({"name": names}).join(spelt, on="name", how="left", maintain_order="left")["normalised"]
+
+
 def matched_labels(keys: list[pl.DataFrame], by: By = "launch") -> pl.DataFrame:
     """Give the kernels of several traces common group numbers.
 
@@ -30,14 +36,12 @@ def matched_labels(keys: list[pl.DataFrame], by: By = "launch") -> pl.DataFrame:
     ``normalised`` (matched by name without what a compiler varies) and the labels, with original names. Names
     are normalised only between kernels that not every trace has, and only where no trace has two candidates.
     """
-    labels = pl.concat(
-        [label_groups(frame, by).with_columns(trace=pl.lit(i, pl.UInt32)) for i, frame in enumerate(keys)]
-    ).drop("group")
-    name = pl.coalesce("mangled_name", "name", "short_name")
-    shape = ["grid", "block", "cluster", "dynamic_smem"]
-    labels = labels.with_columns(
-        exact=pl.struct(name.alias("_name"), *shape).rank("dense"),
-        loose=pl.struct(normalised_name(pl.coalesce("name", name)).alias("_name"), *shape).rank("dense"),
+    every = pl.concat([frame.with_columns(trace=pl.lit(i, pl.UInt32)) for i, frame in enumerate(keys)])
+    whole_name = every.select(name=pl.coalesce("name", "mangled_name", "short_name"))["name"]
+    labels = label_keys(every, by).with_columns(
+        every["trace", "key"],
+        exact=pl.Series(number_groups(every, by).of_rows),
+        loose=pl.Series(numbers_of(every, by, _normalised(whole_name)).of_rows),
     )
     traces, exact = pl.col("trace").n_unique(), pl.col("exact").n_unique()
     labels = labels.with_columns(unmatched=traces.over("exact") < len(keys))

@@ -13,5 +13,5 @@ def number(value: float) -> Number:
 
 def kernel_of(row: dict[str, Any]) -> dict[str, Any]:
     """The labels of a row as the fields of a Kernel."""
-    triple = {name: tuple(row[name]) if row[name] else None for name in ("grid", "block", "cluster")}
-    return {**{name: row[name] for name in LABELS}, **triple}
+    shapes = {name: tuple(row[name]) if row.get(name) else None for name in ("grid", "block", "cluster")}
+    return {**{name: row.get(name) for name in LABELS}, **shapes}

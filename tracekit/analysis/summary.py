@@ -6,11 +6,11 @@ import polars as pl
 
 import tracekit
 from tracekit.analysis.devices import device_lines, withheld
-from tracekit.analysis.kernels import base_name_matches, summarise, summarise_operators
-from tracekit.analysis.operators import Operators, find_operators
-from tracekit.analysis.results import Device, KernelSummary, Summary, Warn
+from tracekit.analysis.kernels import base_name_matches, label_keys, summarise, summarise_operators
+from tracekit.analysis.operators import operator_warnings, operators_of
+from tracekit.analysis.results import KernelSummary, Summary
 from tracekit.analysis.rows import kernel_of, number
-from tracekit.analysis.selection import Selected, select
+from tracekit.analysis.selection import select
 from tracekit.analysis.trust import Trust, examine
 from tracekit.analysis.wanted import Selection
 from tracekit.trace.reader import Trace
@@ -22,7 +22,7 @@ SORTS = {
     "mean": "mean_ns",
     "max": "max_ns",
     "overlapped": "overlapped_ns",
-    "name": "name",
+    "name": "title",
 }
 """``--sort`` words and the columns they stand for, largest first but for names."""
 
@@ -33,19 +33,23 @@ def summarise_trace(trace: Trace, wanted: Selection) -> Summary:
     warnings = list(trust.warnings)
     selected = select(trace, wanted)
     kernels = selected.kernels
-    whole = int((kernels["end"] - kernels["start"]).sum())
+    kernel_ns = int((kernels["end"] - kernels["start"]).sum())
     if wanted.kernel is not None:
         keys = base_name_matches(trace.kernel_keys, wanted.kernel)["key"].implode()
         kernels = kernels.filter(pl.col("key").is_in(keys))
     if wanted.by == "operator":
         found = operators_of(trace, kernels)
         warnings += operator_warnings(found)
-        table = summarise_operators(kernels, trace.kernel_keys, found.of_kernels)
+        table = summarise_operators(kernels, found.of_kernels)
     else:
         table = summarise(kernels, trace.kernel_keys, wanted.by)
-    rows = _ordered(table, "name" if trust.ranking_withheld else wanted.sort)
-    if wanted.top is not None:
-        rows = rows.head(wanted.top)
+    order = _order(table, "name" if trust.ranking_withheld else wanted.sort)
+    rows = table[order if wanted.top is None else order.head(wanted.top)]
+    if wanted.by == "operator":
+        labelled = rows.rename({"title": "name"})
+    else:
+        labelled = pl.concat([rows, label_keys(trace.kernel_keys[rows["key"]], wanted.by)], how="horizontal")
+    devices = device_lines(*selected, trust.opaque_devices)
     return Summary(
         tracekit=tracekit.__version__,
         command="summary",
@@ -53,35 +57,17 @@ def summarise_trace(trace: Trace, wanted: Selection) -> Summary:
         warnings=warnings,
         by=wanted.by,
         selected=wanted.spelled(),
-        kernels=[_kernel_row(row, whole, trust) for row in rows.iter_rows(named=True)],
-        devices=_devices(selected, trust),
+        kernels=[_kernel_row(row, kernel_ns, trust) for row in labelled.iter_rows(named=True)],
+        kernels_left_out=table.height - rows.height,
+        devices=withheld(devices) if trust.sums_withheld else devices,
         recording=trust.recording,
     )
 
 
-def operators_of(trace: Trace, kernels: pl.DataFrame) -> Operators:
-    """The operators of some of a trace's kernels."""
-    return find_operators(kernels, trace.copies, trace.calls, trace.ranges, trace.node_events)
-
-
-def operator_warnings(found: Operators) -> list[Warn]:
-    """Say what keeps operators from being known."""
-    if not found.looping:
-        return []
-    message = f"{found.looping} graph nodes are recorded as copies of each other in a loop: their operator is unknown"
-    return [Warn("node_loop", message, found.looping)]
-
-
-def _ordered(table: pl.DataFrame, sort: str) -> pl.DataFrame:
+def _order(table: pl.DataFrame, sort: str) -> pl.Series:
+    """The positions of the table's rows in the order asked for."""
     column = SORTS[sort]
-    if column == "name":
-        return table.sort(pl.coalesce("name", "short_name"), "group")
-    return table.sort([column, "group"], descending=[True, False])
-
-
-def _devices(selected: Selected, trust: Trust) -> list[Device]:
-    lines = device_lines(*selected, trust.opaque_devices)
-    return withheld(lines) if trust.sums_withheld else lines
+    return table.select(pl.arg_sort_by(column, "group", descending=[column != "title", False])).to_series()
 
 
 def _kernel_row(row: dict[str, Any], whole: int, trust: Trust) -> KernelSummary:

@@ -11,6 +11,9 @@ from tracekit.commands.remembering import remembered
 from tracekit.commands.selecting import selection
 from tracekit.report.views.summary import document
 
+MOST_KERNELS = 50
+"""Kernels shown to a person who does not say how many; every one is in the other formats."""
+
 
 class Sort(Enum):
     """Order of the kernels, largest first but for names."""
@@ -26,7 +29,7 @@ class Sort(Enum):
 
 def summary(
     trace: options.TraceArgument,
-    by: options.SummaryByOption = options.SummaryBy.launch,
+    by: options.ByOption = options.By.launch,
     top: options.TopOption = None,
     sort: Annotated[Sort, typer.Option(help="Order of the kernels.")] = Sort.total,
     kernel: options.KernelOption = None,
@@ -46,6 +49,8 @@ def summary(
     Device lines cover the selected phase, device, stream and window.
     """
     output.check_output(path, force, [trace])
+    if form in (options.Format.table, options.Format.markdown):
+        top = top or MOST_KERNELS
     wanted = selection(by, top, sort.value, kernel, phase, device, stream, begin, finish)
 
     def compute() -> Summary:

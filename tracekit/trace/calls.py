@@ -7,12 +7,27 @@ import polars as pl
 ROLES = {
     "graph launch": r"^cu(?:da)?GraphLaunch",
     "launch": r"^cu(?:da)?Launch(?!HostFunc)",
-    "graph setup": r"^cu(?:da)?(?:GraphInstantiate|StreamBeginCapture|StreamEndCapture)",
+    "instantiate": r"^cu(?:da)?GraphInstantiate",
+    "capture": r"^cu(?:da)?StreamBeginCapture",
+    "end of capture": r"^cu(?:da)?StreamEndCapture",
     "graph update": r"^cu(?:da)?GraphExec.*(?:Update|SetParams)",
+    "graph build": r"^cu(?:da)?Graph(?:Add|Create|Clone|\w+NodeSet)",
     "setup": r"^cu(?:da)?(?:ModuleLoad|LibraryLoad|LinkComplete|LinkAdd)",
+    "copy": r"^cu(?:da)?Mem(?:cpy|set|Prefetch)",
+    "memory": r"^cu(?:da)?(?:Malloc|Free|Mem(?:Alloc|Free|Host)|Host(?:Alloc|Register|Unregister))",
     "wait": r"^cu(?:da)?(?:Device|Stream|Event|Ctx|Thread)Synchronize",
 }
 """Role -> how its functions' names begin. Version and stream tails (``_v10000``, ``_ptsz``) may follow."""
+
+
+WORK_ROLES = ("launch", "graph launch", "copy")
+"""What puts work on the GPU."""
+
+COSTLY_SETUP_ROLES = ("instantiate", "capture", "end of capture", "setup")
+"""What a program does once, or should: an instance that does much of it is warming up."""
+
+SETUP_ROLES = (*COSTLY_SETUP_ROLES, "graph update", "graph build")
+"""What prepares work rather than launches it."""
 
 
 def role_of(name: str) -> str:

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import Self, TypeVar
 
+import numpy as np
 import polars as pl
 
 from tracekit.intervals import overlap_by_device
@@ -32,15 +34,21 @@ class Trace:
         self.label = label
         self._open = open_export
         self._cache = cache
+        self._lock = RLock()
 
     @property
     def stem(self) -> str:
         """The file's name without its ending, for headings."""
         return Path(self.label).name.removesuffix(".gz").rsplit(".", 1)[0]
 
-    @cached_property
+    @property
     def export(self) -> Export:
         """The opened file; not opened at all while the cache answers."""
+        with self._lock:
+            return self._opened
+
+    @cached_property
+    def _opened(self) -> Export:
         return self._open()
 
     @cached_property
@@ -52,9 +60,14 @@ class Trace:
         """A value worked out from this trace, kept with its frames under ``name``."""
         return self._cache.value(name, kind, lambda: (build(), not self.unreadable.total()))
 
-    @cached_property
+    @property
     def strings(self) -> pl.DataFrame:
         """Columns ``id``, ``value``."""
+        with self._lock:
+            return self._strings
+
+    @cached_property
+    def _strings(self) -> pl.DataFrame:
         frame = self.export.read(schema.STRING_TABLE, {"id": pl.Int64, "value": pl.String})
         return frame.unique("id", keep="first", maintain_order=True)
 
@@ -98,16 +111,14 @@ class Trace:
         )
         rows, keys = number_keys(rows, self.strings)
         rows, reasons = believable(rows, self._launched_before_zero)
-        rows = (
-            rows.with_columns(
-                pl.col("device").fill_null(0).cast(pl.Int32),
-                pl.col("process") // schema.PROCESS_UNIT,
-                pl.col("graph_node").replace(0, None),
-            )
-            .pipe(self._fill_sole_process)
-            .sort("start", "end")
-            .pipe(_settle_ties)
+        # In steps, so that no more than two states of the rows are held at once.
+        rows = _by_start(rows)
+        rows = rows.with_columns(
+            pl.col("device").fill_null(0).cast(pl.Int32),
+            pl.col("process") // schema.PROCESS_UNIT,
+            pl.when(pl.col("graph_node") != 0).then("graph_node").alias("graph_node"),
         )
+        rows = self._fill_sole_process(rows)
         overlapped, depths = overlap_by_device(rows)
         rows = rows.with_columns(overlapped)
         left_out = pl.DataFrame(list(reasons.items()), schema={"reason": pl.String, "count": pl.Int64}, orient="row")
@@ -198,7 +209,7 @@ class Trace:
             process=pl.col("globalTid") // schema.PROCESS_UNIT,
             thread="globalTid",
             node="graphNodeId",
-            original=pl.col("originalGraphNodeId").replace(0, None),
+            original=pl.when(pl.col("originalGraphNodeId") != 0).then("originalGraphNodeId"),
         ).drop_nulls(["start", "node"])
         return (events.cast(schema.NODE_EVENTS).sort(pl.all(), nulls_last=True),)
 
@@ -213,11 +224,11 @@ class Trace:
     @property
     def unreadable(self) -> Counter[tuple[str, str]]:
         """(table, column) -> values of another type than the column's, among what was read."""
-        return self.export.unreadable if "export" in self.__dict__ else Counter()
+        return self.export.unreadable if "_opened" in self.__dict__ else Counter()
 
     def close(self) -> None:
         """Release the file."""
-        if "export" in self.__dict__:
+        if "_opened" in self.__dict__:
             self.export.close()
 
     def __enter__(self) -> Self:
@@ -229,9 +240,14 @@ class Trace:
         self.close()
 
 
-def _settle_ties(rows: pl.DataFrame) -> pl.DataFrame:
-    """Put rows of the same times in an order of their own, so that the file's order of rows means nothing."""
-    same = (pl.col("start") == pl.col("start").shift(1)) & (pl.col("end") == pl.col("end").shift(1))
-    if not rows.select(same.any()).item():
-        return rows
-    return rows.sort("start", "end", "device", "stream", "key", "process", "correlation", "graph_node")
+def _by_start(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort kernel rows by start, and equal ones in an order of their own: the file's order of rows means nothing."""
+    order = np.argsort(rows["start"].to_numpy())
+    start = rows["start"].to_numpy()[order]
+    equal = np.zeros(start.size + 1, np.bool_)
+    equal[1:-1] = start[1:] == start[:-1]
+    tied = np.flatnonzero(equal[1:] | equal[:-1])
+    columns = ["start", "end", "device", "stream", "key", "process", "correlation", "graph_node"]
+    settled = rows[order[tied]].with_row_index("_place").sort(columns)["_place"].to_numpy()
+    order[tied] = order[tied][settled]
+    return rows[order]

@@ -6,6 +6,8 @@ lacks is null throughout; a table that an export lacks is an empty frame ("not r
 
 import polars as pl
 
+from tracekit.trace.calls import ROLES
+
 PROCESS_UNIT = 1 << 24
 """``globalPid`` and ``globalTid`` count processes in these units; what is left over is the thread."""
 
@@ -87,7 +89,7 @@ GRAPH_EXECUTIONS = pl.Schema(
 )
 """Graph launches recorded as one interval each, their kernels hidden inside."""
 
-ROLE = pl.Enum(["launch", "graph launch", "graph setup", "graph update", "setup", "wait", "other"])
+ROLE = pl.Enum([*ROLES, "other"])
 """What an API call does."""
 
 CALLS = pl.Schema(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import Self
 
@@ -45,12 +46,13 @@ class SqliteFile:
     the values that are null in a frame because they are not of the column's type; values read by
     ``query`` count under the table ``""``.
 
-    Opening and every method raise UnusableInput where the file cannot be read.
+    Several threads may read at once. Opening and every method raise UnusableInput where the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.unreadable: Counter[tuple[str, str]] = Counter()
+        self._lock = RLock()
         with ExitStack() as undone, self._errors_explained():
             self._open(undone)
             self._open_things = undone.pop_all()
@@ -83,17 +85,15 @@ class SqliteFile:
         """Columns (Int64, Float64 or String) that a table has, in the order of its rows."""
         schema = pl.Schema(columns)
         with self._errors_explained(), self._unchanged():
-            try:
-                decoded = self._decoded(table, [name for name, dtype in schema.items() if dtype == pl.Int64])
-            except Unsupported:
-                decoded = pl.DataFrame()
+            decoded = self._decoded(table, [name for name, dtype in schema.items() if dtype == pl.Int64])
             others = {name: dtype for name, dtype in schema.items() if name not in decoded.columns}
             if not others:
                 return decoded
             # NOT INDEXED: a covering index would be scanned in its own order.
             selected = ", ".join(map(_quoted, others))
-            cursor = self._connection.execute(f"SELECT {selected} FROM {_quoted(table)} NOT INDEXED")
-            rows, unreadable = frame_of(cursor, others)
+            with self._lock:
+                cursor = self._connection.execute(f"SELECT {selected} FROM {_quoted(table)} NOT INDEXED")
+                rows, unreadable = frame_of(cursor, others)
         if decoded.columns and decoded.height != rows.height:
             raise self._unusable(_DAMAGED)
         for column, count in unreadable.items():
@@ -102,14 +102,23 @@ class SqliteFile:
 
     def query(self, sql: str, parameters: Sequence[object], schema: Mapping[str, ColumnType]) -> pl.DataFrame:
         """The rows of one SELECT; ``schema`` names and types its columns in order. For small results."""
-        with self._errors_explained(), self._unchanged():
+        with self._errors_explained(), self._unchanged(), self._lock:
             frame, unreadable = frame_of(self._connection.execute(sql, parameters), pl.Schema(schema))
         for column, count in unreadable.items():
             self.unreadable["", column] = count
         return frame
 
     def _decoded(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Integer columns, straight from the pages."""
+        """Integer columns, straight from the pages; none where that cannot be done."""
+        try:
+            with self._lock:
+                root, fields = self._stored(table, columns)
+            return read_integers(self._descriptor, root, fields)
+        except Unsupported:
+            return pl.DataFrame()
+
+    def _stored(self, table: str, columns: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """A table's root page, and where in its records the columns are."""
         execute = self._connection.execute
         root = execute("SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
         # Columns hidden for another reason than 3 (generated and stored) are not in the record.
@@ -121,7 +130,7 @@ class SqliteFile:
             fields |= {name: ROWID for name, key, _ in described if key}
         if not columns or not root or not fields.keys() >= set(columns):
             raise Unsupported("no stored columns of a table")
-        return read_integers(self._descriptor, root[0], {name: fields[name] for name in columns})
+        return root[0], {name: fields[name] for name in columns}
 
     def _open(self, undone: ExitStack) -> None:
         """Open the file or its private copy; ``undone`` closes in reverse order what was opened."""
@@ -142,7 +151,9 @@ class SqliteFile:
         self._check_header(header)
         # A database in WAL mode that is opened in any other way gets companion files beside it.
         options = "immutable=1" if 2 in header[18:20] else "mode=ro"
-        self._connection = sqlite3.connect(f"{source.as_uri()}?{options}", uri=True, timeout=0, isolation_level=None)
+        self._connection = sqlite3.connect(
+            f"{source.as_uri()}?{options}", uri=True, timeout=0, isolation_level=None, check_same_thread=False
+        )
         undone.callback(self._connection.close)
         self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         self._connection.execute("PRAGMA temp_store = MEMORY")

@@ -24,18 +24,11 @@ def believable(
     if rows.select((zero_start & (end > 0)).any()).item():
         launched = launched_before_zero()["correlation"].implode()
         zero_start &= ~((end > 0) & pl.col("correlation").is_in(launched).fill_null(False))
-    reason = (
-        pl.when(start.is_null() | end.is_null())
-        .then(pl.lit("no time"))
-        .when(zero_start)
-        .then(pl.lit("zero start"))
-        .when(end < start)
-        .then(pl.lit("negative duration"))
-        .when((start.abs() > LONGEST) | (end.abs() > LONGEST))
-        .then(pl.lit("time out of range"))
-    )
-    found = rows.select(reason=reason)["reason"]
-    if found.null_count() == rows.height:
+    out_of_range = ~start.is_between(-LONGEST, LONGEST) | ~end.is_between(-LONGEST, LONGEST)
+    faults = (start.is_null() | end.is_null(), zero_start, end < start, out_of_range)
+    if not rows.select(pl.any_horizontal(*faults).any()).item():
         return rows, {}
+    reason = pl.coalesce(pl.when(fault).then(pl.lit(reason)) for fault, reason in zip(faults, REASONS, strict=True))
+    found = rows.select(reason=reason)["reason"]
     counts = dict(found.drop_nulls().value_counts().iter_rows())
     return rows.filter(found.is_null()), {each: counts[each] for each in REASONS if each in counts}

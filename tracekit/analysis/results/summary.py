@@ -65,5 +65,6 @@ class Summary(Answer, frozen=True, kw_only=True):
     by: Literal["launch", "name", "short", "operator"]
     selected: list[str]
     kernels: list[KernelSummary]
+    kernels_left_out: int
     devices: list[Device]
     recording: Recording

@@ -51,6 +51,8 @@ def _kernels(answer: Summary) -> Section:
         for name, row in zip(names, answer.kernels, strict=True)
     ]
     notes = [] if rows else ["no kernel to show"]
+    if answer.kernels_left_out:
+        notes.append(f"{answer.kernels_left_out} more: --top N shows so many, --format csv or json all")
     if any(row.mixed for row in answer.kernels):
         notes.append("mixed: p95 is over 1.5 times p5 without overlap, so the median stands for several kinds of work")
     return Section(f"Kernels by {answer.by}", columns, rows, text_columns=1 + len(shape), notes=notes)
