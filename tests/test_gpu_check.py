@@ -47,12 +47,26 @@ def test_gpu_check_touches_no_folder_that_exists(tmp_path: Path) -> None:
 
 STAND_INS = {
     "nvidia-smi": 'echo "580.95.05, 12.1, Stand-in GPU"',
-    # The program that it "builds" tells which arm it is in, and something that is nobody's business.
     "nvcc": """\
         [ "$1" = --version ] && exit
         while [ "$1" != -o ]; do shift; done
-        printf '#!/bin/sh\\necho "{\\\\"graphs\\\\": $GRAPHS}"\\n' > "$2"
-        chmod +x "$2"
+        cp "$(dirname "$0")/built" "$2"
+        """,
+    # What nvcc "builds": a workload, which tells which arm it is in, and, where asked for results, a repro.
+    "built": r"""
+        if [ "$1" != --json ]; then
+            echo "{\"graphs\": $GRAPHS}"
+            exit
+        fi
+        graph=$(sed -n 's/#define GRAPH_DIGEST "\(.*\)"/\1/p' graph.inc)
+        node='{"node": 0, "took_us": [4, 4, 4], "start_us": 0, "took_there_us": 4}'
+        mode='{"runs": 1, "event_us": [4, 4, 4], "span_us": [4, 4, 4], "nodes": ['$node']}'
+        cat > "$2" <<END
+        {"repro": 1, "graph": "$graph", "gpu": "Stand-in GPU", "compute_capability": "12.1", "calibration": "fitted",
+         "threshold": 0.02, "weights_bytes": 1, "weights_bytes_held": 1, "nodes": [],
+         "modes": {"alone": $mode, "graph": $mode}}
+        END
+        exit 10
         """,
     "nsys": """\
         case "$1" in
@@ -135,6 +149,10 @@ def test_gpu_check_leaves_results_that_can_be_passed_on(tmp_path: Path, machine:
     timings = json.loads((results / "cuda-graph-timings.json").read_text())
     assert (timings["on-1"], timings["off-5-plain"]) == ({"graphs": 1}, {"graphs": 0})
     assert (results / "cuda-graph.md").read_text() in end.stdout
+    filed = {file.name for file in (results / "cuda-graph-repro").iterdir()}
+    assert {"repro.cu", "graph.inc", "build.sh", "results.json", "verify.md", "verify.json"} <= filed
+    assert not filed & {"repro", "calibration.txt"}
+    assert json.loads((results / "cuda-graph-repro" / "verify.json").read_text())["measured_gpu"] == "Stand-in GPU"
     private = str(Path(sys.executable).parent), str(tmp_path)
     told = [file.read_text() for file in results.rglob("*.json")]
     assert not [path for text in told for path in private if path in text]
