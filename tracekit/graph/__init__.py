@@ -1,0 +1,1 @@
+"""The shape of CUDA graphs: from DOT dumps, or from the order in which their nodes ran."""
