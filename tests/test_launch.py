@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from launching import Start, assert_nothing_is_left, run_files, some_nsys, starter
 
-from tracekit.capture.nsys_options import nsys_version
+from tracekit.capture import supervise
+from tracekit.capture.launch import record
+from tracekit.capture.nsys_options import Settings, nsys_version
+from tracekit.errors import OutsideProgramFailed
 
 start = pytest.fixture(starter)
 nsys = pytest.fixture(some_nsys)
@@ -95,6 +98,14 @@ def test_a_reader_that_goes_away_does_not_disturb_the_workload(start: Start, tmp
     assert Path(result["stdout_log"]).read_text() == "up\nmore\nmost\n"
 
 
+def test_output_that_no_log_can_take_still_passes(start: Start) -> None:
+    launched = start("print('x' * 100_000)\nprint('end')", plain=True, most_bytes=5000)
+    result = launched.end()
+    assert (result["exit_code"], launched.out) == (0, b"x" * 100_000 + b"\nend\n")
+    assert Path(result["stdout_log"]).read_bytes() == b"x" * 5000
+    assert launched.codes == ["output-cut"]
+
+
 def test_the_exact_command_and_the_version_are_told(start: Start, nsys: Path) -> None:
     result = start(["/bin/true"]).end()
     assert result["command"][:2] == [str(nsys), "profile"]
@@ -118,12 +129,6 @@ def test_without_a_driver_the_reason_is_told(start: Start) -> None:
     assert "no CUDA activity was recorded" in message
     assert "libcuda" in message
     assert rows(result["trace"], "CUPTI_ACTIVITY_KIND_KERNEL") is None
-
-
-def test_options_left_out_are_told(start: Start, nsys: Path) -> None:
-    launched = start(["/bin/true"])
-    launched.end()
-    assert ("option-left-out" in launched.codes) == (nsys_version(nsys) < (2026, 2, 0))
 
 
 def test_an_existing_file_is_neither_recorded_over_nor_touched(start: Start, tmp_path: Path) -> None:
@@ -269,6 +274,21 @@ def test_an_nsys_that_loses_its_agent_before_the_workload_runs_is_tried_again(
     launched = start(["/bin/echo", "ran"], environment={"TRACEKIT_NSYS": str(flawed)})
     assert (launched.end()["exit_code"], launched.out, tried.exists()) == (0, b"ran\n", True)
     assert_nothing_is_left(launched, "trace.sqlite")
+
+
+def test_an_nsys_that_never_starts_the_workload_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = tmp_path / "nsys"
+    hanging.write_text(
+        '#!/bin/sh\n[ "$1" = profile ] && exec sleep 60\necho "NVIDIA Nsight Systems version 2024.5.1"\n'
+    )
+    hanging.chmod(0o755)
+    monkeypatch.setattr(supervise, "START_S", 0.3)
+    with pytest.raises(OutsideProgramFailed, match="did not run the workload"):
+        record(
+            ["/bin/true"], nsys=hanging, target=tmp_path / "run" / "t.sqlite", settings=Settings(), environment={},
+            stdout_log=tmp_path / "run" / "out", stderr_log=tmp_path / "run" / "err",
+        )  # fmt: skip
+    assert not list((tmp_path / "run").iterdir())
 
 
 def test_a_workload_without_nsys_is_timed_alone(start: Start) -> None:

@@ -57,7 +57,7 @@ def test_a_second_signal_ends_everything_at_once(start: Start) -> None:
     launched = start(STUBBORN, grace_s=60)
     assert launched.read_line() == b"up\n"
     launched.stop(signal.SIGINT, signal.SIGINT)
-    launched.end()
+    assert launched.end()["error"] == "KeyboardInterrupt"
     until(lambda: not launched.children(), 15)
     assert not list(launched.temporary.glob("*report*"))
 
@@ -82,15 +82,39 @@ def test_a_signal_ends_a_workload_without_nsys(start: Start, sign: int) -> None:
     assert_nothing_is_left(launched)
 
 
+def slow_nsys(nsys: Path, folder: Path, step: str, seconds: int) -> dict[str, str]:
+    """The environment of a run whose nsys takes its time for a step, and leaves a file when it comes to it."""
+    slow = folder / "nsys"
+    slow.write_text(
+        f'#!/bin/sh\n[ "$1" = {step} ] && {{ touch {folder}/{step}; sleep {seconds}; }}\nexec {nsys} "$@"\n'
+    )
+    slow.chmod(0o755)
+    return {"TRACEKIT_NSYS": str(slow)}
+
+
+def test_a_signal_before_the_workload_begins_ends_the_run(start: Start, nsys: Path, tmp_path: Path) -> None:
+    launched = start(["/bin/echo", "ran"], environment=slow_nsys(nsys, tmp_path, "profile", 60))
+    until((tmp_path / "profile").exists)
+    launched.stop(signal.SIGINT)
+    assert (launched.end()["error"], launched.out) == ("KeyboardInterrupt", b"")
+    until(lambda: not launched.children(), 10)
+    assert not list((launched.folder / "run").iterdir())
+
+
+def test_a_second_signal_ends_an_export(start: Start, nsys: Path, tmp_path: Path) -> None:
+    launched = start(["/bin/true"], environment=slow_nsys(nsys, tmp_path, "export", 60))
+    until((tmp_path / "export").exists)
+    launched.stop(signal.SIGINT, signal.SIGINT)
+    assert launched.end()["error"] == "KeyboardInterrupt"
+    assert_nothing_is_left(launched)
+
+
 def test_a_signal_that_comes_during_the_export_does_not_lose_the_trace(
     start: Start, nsys: Path, tmp_path: Path
 ) -> None:
-    slow, exporting = tmp_path / "nsys", tmp_path / "exporting"
-    slow.write_text(f'#!/bin/sh\n[ "$1" = export ] && {{ touch {exporting}; sleep 1; }}\nexec {nsys} "$@"\n')
-    slow.chmod(0o755)
-    launched = start(["/bin/true"], environment={"TRACEKIT_NSYS": str(slow)})
-    until(exporting.exists)
-    launched.process.terminate()
+    launched = start(["/bin/true"], environment=slow_nsys(nsys, tmp_path, "export", 1))
+    until((tmp_path / "export").exists)
+    launched.interrupt_from_terminal()
     result = launched.end()
     assert (result["exit_code"], result["stopped_by"], result["interrupted"]) == (0, None, True)
     assert_nothing_is_left(launched, "trace.sqlite")

@@ -1,7 +1,10 @@
 """``tracekit run`` with a stand-in for nsys that hands out sample traces: arms, run folder, exit codes."""
 
+import os
+import shlex
 import signal
 import socket
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +19,13 @@ SERVER = """
 import sys
 from http.server import HTTPServer, SimpleHTTPRequestHandler as Handler
 HTTPServer(("localhost", int(sys.argv[2])), Handler).serve_forever()
+"""
+
+READING = """
+import sys
+def unused():
+    import mlx.core
+print("read", sys.stdin.read())
 """
 
 DUMPING = """
@@ -93,6 +103,30 @@ def test_what_the_workload_says_passes_through_and_is_kept(record: Record) -> No
     assert ran.out == line * 2
     assert ran.log("on-1-stdout") == ran.log("on-1-plain-stdout") == line
     assert ran.manifest["command"][-4:] == ["bench.py", "--graphs", "off", "-m"]
+
+
+def test_every_run_reads_the_same_file_from_its_beginning(record: Record, tmp_path: Path) -> None:
+    (tmp_path / "prompt").write_text("skipped\nonce upon a time\n")
+    with (tmp_path / "prompt").open() as prompt:
+        os.lseek(prompt.fileno(), 8, os.SEEK_SET)
+        ran = record("--graphs", "both", "--blocks", 1, "bench.py", script=READING, stdin=prompt)
+        assert ran.end() == 0, ran.err
+    assert ran.out == "read once upon a time\n\n" * 4
+
+
+def test_no_run_reads_a_pipe_that_the_next_one_would_find_empty(record: Record) -> None:
+    ran = record("--graphs", "on", "bench.py", script=READING, stdin=subprocess.PIPE)
+    assert ran.process.stdin
+    ran.process.stdin.write("once upon a time")
+    assert ran.end() == 0, ran.err
+    assert ran.out == "read \n" * 2
+
+
+def test_the_next_command_can_be_pasted(record: Record) -> None:
+    ran = record("--graphs", "both", "--quick", "-o", "it's here", "bench.py")
+    assert ran.end() == 0, ran.err
+    (line,) = [line for line in ran.err.splitlines() if line.startswith("next: ")]
+    assert shlex.split(line) == ["next:", "tracekit", "diff", "it's here"]
 
 
 def test_several_arms_have_five_blocks_and_one_arm_has_one(record: Record) -> None:

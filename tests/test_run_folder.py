@@ -8,7 +8,7 @@ import stand_in_nsys
 from conftest import Run
 from run_folders import BENCH, Record, recorder
 
-from tracekit.capture.run_folder import VERSION, read_manifest
+from tracekit.capture.run_folder import VERSION, RunFolder, read_manifest
 from tracekit.errors import UnusableInput
 
 record = pytest.fixture(recorder)
@@ -19,6 +19,7 @@ record = pytest.fixture(recorder)
     [
         (["bench.py"], 2, "--graphs"),
         (["--graphs", "both", "absent.py"], 3, "no such script"),
+        (["--graphs", "both", ""], 3, "no such script"),
         (["--graphs", "both", "--", "no-such-program"], 2, "no such program"),
         (["--graphs", "off", "--", "true"], 2, "--framework"),
         (["--graphs", "on", "--framework", "x", "bench.py"], 2, "MLX"),
@@ -26,6 +27,7 @@ record = pytest.fixture(recorder)
         (["--graphs", "on", "--nsys", "absent", "bench.py"], 2, "--nsys"),
         (["--graphs", "on", "--quick", "--blocks", "3", "bench.py"], 2, "--blocks"),
         (["--graphs", "off", "--dump-graphs", "bench.py"], 2, "--dump-graphs"),
+        (["--graphs", "on", "--dump-graphs", "--load", "bench.py", "bench.py"], 2, "--load"),
         (["--graphs", "on", "--capture-phase", "x", "--capture-profiler-api", "bench.py"], 2, "choose one"),
         (["--graphs", "on"], 2, ""),
     ],
@@ -56,6 +58,13 @@ def test_a_run_has_a_folder_of_its_own_by_default(tmp_path: Path, run: Run) -> N
     (folder,) = (tmp_path / "runs").iterdir()
     assert folder.name.endswith("Z-a-b")
     assert read_manifest(folder).name == "../a b"
+
+
+def test_runs_that_begin_in_the_same_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len({RunFolder.create(None, "x").path for _ in range(20)}) == 20
 
 
 def test_manifests_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``tracekit run`` with the real nsys: phases in the trace, what is missing told, signals."""
 
 import ctypes
+import re
 import signal
 import sqlite3
 from contextlib import closing
@@ -76,6 +77,22 @@ def test_without_a_driver_the_missing_activity_is_told_with_its_reason(record: R
         assert "no-cuda-activity" in ran.codes
     else:
         pytest.skip("there is an NVIDIA driver here")
+
+
+def test_options_left_out_are_told_once_before_anything_runs(record: Record) -> None:
+    ran = record(PHASES, "--graphs", "both", "--blocks", 1)
+    assert ran.end() == 0, ran.err
+    told = {finding["code"] for finding in ran.manifest["findings"]}
+    assert ("option-left-out" in told) == (ran.manifest["nsys"]["version"] < "2026.2")
+    assert not [each for block in ran.manifest["blocks"] for each in block["findings"] if "option" in each["code"]]
+
+
+def test_why_there_is_no_range_is_told(record: Record) -> None:
+    pytest.importorskip("nvtx")
+    for script, why in (("import sys; sys.exit(3)", "exit code 3"), ("print(1)", "no tracekit.phase entered")):
+        ran = record(script, "--graphs", "on", "--framework", "mlx", "--output", f"out-{why[-1]}")
+        ran.end()
+        assert re.search(f"no-ranges: .*{why}", ran.err)
 
 
 def test_only_the_captured_phase_is_recorded(record: Record) -> None:

@@ -349,6 +349,14 @@ def test_a_trace_that_cannot_be_read_leaves_nothing(call: Run, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [source]
 
 
+def test_of_a_run_folder_the_traces_are_named_that_can_be_scrubbed(call: Run, tmp_path: Path) -> None:
+    for name in ("run.json", "off-1.sqlite", "on-1.sqlite"):
+        (tmp_path / name).touch()
+    ran = call("scrub", tmp_path, "-o", tmp_path / "copy.sqlite")
+    assert ran.code == 2
+    assert "is a run folder: scrub its traces one by one (off-1.sqlite, on-1.sqlite)" in ran.err
+
+
 def test_a_copy_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
     source = small().write(tmp_path / "x.sqlite")
     ran = subprocess.run(

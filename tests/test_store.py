@@ -15,7 +15,7 @@ from field_notation import diff_of, steps
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from output_reading import csv_rows, markdown_tables
 
-from tracekit import store
+from tracekit import results_file, store
 from tracekit.analysis.results import ArmLine, Diff
 from tracekit.errors import UnusableInput, WrongUsage
 from tracekit.report.json import json_schema
@@ -132,18 +132,18 @@ def test_a_database_that_does_not_exist_is_empty_and_not_created(db: Path) -> No
 
 def test_the_database_is_named_or_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEKIT_DB", str(tmp_path / "from-environment.db"))
-    assert store.database_path() == tmp_path / "from-environment.db"
-    assert store.database_path(tmp_path / "named.db") == tmp_path / "named.db"
+    assert results_file.database_path() == tmp_path / "from-environment.db"
+    assert results_file.database_path(tmp_path / "named.db") == tmp_path / "named.db"
     monkeypatch.delenv("TRACEKIT_DB")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert store.database_path().name == "results.db"
+    assert results_file.database_path().name == "results.db"
 
 
 FILE_OFTEN = """
 import sys
 from pathlib import Path
 import msgspec
-from tracekit import store
+from tracekit import results_file, store
 from tracekit.analysis.results import Diff
 answer = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Diff)
 for _ in range(20):
@@ -184,7 +184,7 @@ def test_a_filing_that_fails_halfway_leaves_nothing(db: Path, answer: Diff) -> N
 
 def test_a_locked_database_is_waited_for_and_then_told(db: Path, answer: Diff, monkeypatch: pytest.MonkeyPatch) -> None:
     store.file_run(RUN, db)
-    monkeypatch.setattr(store, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(results_file, "PATIENCE_S", 0.05)
     with closing(sqlite3.connect(db)) as other:
         other.execute("BEGIN EXCLUSIVE")
         assert "another process is writing" in (store.file_diff(answer, "prefill", db) or "")
@@ -259,9 +259,11 @@ def test_what_is_no_results_database_is_refused_in_one_line_and_stays_as_it_is(
 
 def test_an_older_database_is_migrated_with_what_it_holds(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store.file_run(RUN, db)
-    monkeypatch.setattr(store, "MIGRATIONS", (*store.MIGRATIONS, ("ALTER TABLE runs ADD COLUMN added TEXT",)))
+    monkeypatch.setattr(
+        results_file, "MIGRATIONS", (*results_file.MIGRATIONS, ("ALTER TABLE runs ADD COLUMN added TEXT",))
+    )
     assert len(store.read_history(db=db).entries) == 1
-    assert stored(db, "PRAGMA user_version") == [(len(store.MIGRATIONS),)]
+    assert stored(db, "PRAGMA user_version") == [(len(results_file.MIGRATIONS),)]
     assert stored(db, "SELECT added FROM runs") == [(None,)]
 
 
@@ -269,7 +271,7 @@ def test_a_migration_that_fails_changes_nothing(db: Path, monkeypatch: pytest.Mo
     store.file_run(RUN, db)
     before = db.read_bytes()
     bad = ("ALTER TABLE runs ADD COLUMN added TEXT", "ALTER TABLE absent ADD COLUMN added TEXT")
-    monkeypatch.setattr(store, "MIGRATIONS", (*store.MIGRATIONS, bad))
+    monkeypatch.setattr(results_file, "MIGRATIONS", (*results_file.MIGRATIONS, bad))
     with pytest.raises(UnusableInput, match="absent"):
         store.read_history(db=db)
     assert db.read_bytes() == before
@@ -321,6 +323,18 @@ def test_history_of_nothing_says_so(db: Path, call: Run) -> None:
     assert ran.code == 0
     assert "nothing is filed here yet" in ran.out
     assert json.loads(call("history", "--db", db, "--format", "json").out)["entries"] == []
+
+
+def test_history_of_no_comparison_says_so(db: Path, call: Run) -> None:
+    store.file_run({**RUN, "wall_ns": {"on": [], "off": []}}, db)
+    assert "no comparison with phases is filed" in call("history", "--db", db, "--compare").out
+    assert call("history", "--db", db).out.splitlines()[3].split()[-1] == "-"
+
+
+def test_a_name_with_a_line_break_stays_on_its_line(db: Path, call: Run) -> None:
+    store.file_run({**RUN, "workload": "two\nlines"}, db)
+    assert "two?lines" in call("history", "--db", db).out
+    assert call("history", "--db", db, "other").err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

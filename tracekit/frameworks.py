@@ -20,6 +20,18 @@ class Switch(NamedTuple):
     word: bool = False
 
 
+class ScopedSwitch(NamedTuple):
+    """A framework's own way to launch a part of a process without graphs.
+
+    ``maker`` is the path from ``module`` to what makes a context manager of the keyword arguments ``off``, for what
+    its thread launches within it.
+    """
+
+    module: str
+    maker: str
+    off: tuple[tuple[str, int], ...]
+
+
 class Trap(NamedTuple):
     """A command line (a regular expression) that does not do what it seems to."""
 
@@ -35,6 +47,7 @@ class Framework(NamedTuple):
     ``switch``, or ``off_arguments`` where only its command line has one, is what recording does. ``serial`` is the
     variable and value for graphs whose nodes run one after another, ``dump`` the variable that takes the prefix of
     DOT files, ``variables`` a regular expression of those that it reads, ``port`` where it serves by default.
+    ``scoped_switch`` need not be in the version at hand.
     """
 
     name: str
@@ -52,6 +65,7 @@ class Framework(NamedTuple):
     variables: str | None = None
     traps: tuple[Trap, ...] = ()
     port: int | None = None
+    scoped_switch: ScopedSwitch | None = None
 
 
 FRAMEWORKS = (
@@ -72,6 +86,9 @@ FRAMEWORKS = (
         r"CUDA_USE_CUDNN_SDPA|CUDA_SDPA_(?:BACKWARD_)?CACHE_SIZE|ENABLE_CACHE_THRASHING_CHECK|PTX_CACHE_DIR|"
         r"ENABLE_TF32|BFS_MAX_WIDTH|DISABLE_COMPILE|NCCL_TIMEOUT|HOSTFILE|RANK|WORLD_SIZE)",
         port=8080,
+        # In MLX's sources after 0.32.4 (python/src/config.cpp). Whether the CUDA backend looks at it at each launch, or
+        # once a process as it did when this came, the trace shows.
+        scoped_switch=ScopedSwitch("mlx.core", "config.scoped_update", (("MLX_USE_CUDA_GRAPHS", 0),)),
     ),
     Framework(
         "TensorRT-LLM",

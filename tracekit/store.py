@@ -1,13 +1,7 @@
-"""The results database: every recorded run and every comparison, in one SQLite file of the user's.
+"""What was recorded and compared: filed in the results database, and read back as the history."""
 
-A filing is one transaction that waits its turn, so any number of processes may file at once.
-"""
-
-import os
 import re
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -18,8 +12,9 @@ import msgspec
 
 from tracekit import __version__
 from tracekit.analysis.results import Diff, Kernel, KernelComparison, Warn
-from tracekit.errors import UnusableInput, WrongUsage
+from tracekit.errors import WrongUsage
 from tracekit.filed import Entry, History, KernelPoint, PhasePoint, Point, Run
+from tracekit.results_file import database_path, filed, opened, utc
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -27,47 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = TypeVar("P", bound=Point)
 
-PATIENCE_S = 10.0
-"""How long to wait for other processes that write."""
-
-APPLICATION_ID = 0x7472_6B74
-"""Marks a SQLite file as a results database (``PRAGMA application_id``)."""
-
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        "CREATE TABLE runs (id INTEGER PRIMARY KEY, time TEXT NOT NULL, workload TEXT NOT NULL, folder TEXT NOT NULL,"
-        " command TEXT NOT NULL, arms TEXT NOT NULL, gpus TEXT NOT NULL, versions TEXT NOT NULL,"
-        " wall_ns TEXT NOT NULL)",
-        "CREATE TABLE diffs (id INTEGER PRIMARY KEY, time TEXT NOT NULL, workload TEXT NOT NULL,"
-        " gpus TEXT NOT NULL, versions TEXT NOT NULL, winner TEXT NOT NULL, reason TEXT NOT NULL)",
-        "CREATE TABLE arms (diff INTEGER NOT NULL REFERENCES diffs, arm TEXT NOT NULL, role TEXT NOT NULL,"
-        " traces TEXT NOT NULL, PRIMARY KEY (diff, arm))",
-        "CREATE TABLE phases (diff INTEGER NOT NULL REFERENCES diffs, arm TEXT NOT NULL, name TEXT NOT NULL,"
-        " n_a INTEGER NOT NULL, n_b INTEGER NOT NULL, time_basis TEXT, time_ns_a NUMERIC, time_ns_b NUMERIC,"
-        " ratio REAL, ci95 TEXT, winner TEXT NOT NULL)",
-        "CREATE TABLE kernels (diff INTEGER NOT NULL REFERENCES diffs, arm TEXT NOT NULL, kernel TEXT NOT NULL,"
-        " phase TEXT NOT NULL, count_a INTEGER, count_b INTEGER, median_ns_a NUMERIC, median_ns_b NUMERIC,"
-        " p25_ns_a NUMERIC, p75_ns_a NUMERIC, p25_ns_b NUMERIC, p75_ns_b NUMERIC, ratio REAL, ci95 TEXT, status TEXT,"
-        " overlapped_fraction_a REAL, overlapped_fraction_b REAL, solo_ns NUMERIC)",
-        "CREATE INDEX phases_of_a_diff ON phases (diff)",
-        "CREATE INDEX kernels_of_a_diff ON kernels (diff)",
-    ),
-)
-"""What lifts the schema by one version each; ``PRAGMA user_version`` counts those done. Columns that hold
-lists and mappings hold JSON."""
-
-_MEND = "move it away, or name another file with --db or TRACEKIT_DB"
-
 _JSON = {"command", "arms", "roles", "traces", "traces_a", "traces_b", "gpus", "versions", "wall_ns", "ci95", "kernel"}
-
-
-def database_path(named: Path | None = None) -> Path:
-    """The file named, else ``TRACEKIT_DB``, else ``results.db`` in the user's data folder."""
-    if chosen := named or os.environ.get("TRACEKIT_DB"):
-        return Path(chosen)
-    from platformdirs import user_data_path
-
-    return user_data_path("tracekit") / "results.db"
 
 
 def file_run(run: Mapping[str, object], db: Path | None = None) -> str | None:
@@ -79,7 +34,7 @@ def file_run(run: Mapping[str, object], db: Path | None = None) -> str | None:
         known = msgspec.convert(run, Run)
     except msgspec.ValidationError as error:
         return f"not filed in the results database: the facts of the run are incomplete ({error})"
-    return _filed(db, partial(_insert_run, run=known))
+    return filed(db, partial(_insert_run, run=known))
 
 
 def file_diff(answer: Diff, workload: str, db: Path | None = None) -> str | None:
@@ -87,7 +42,7 @@ def file_diff(answer: Diff, workload: str, db: Path | None = None) -> str | None
 
     Never raises: returns None, or one line that says why nothing was filed.
     """
-    return _filed(db, partial(_insert_diff, answer=answer, workload=workload))
+    return filed(db, partial(_insert_diff, answer=answer, workload=workload))
 
 
 def read_history(
@@ -103,7 +58,7 @@ def read_history(
     phases: list[PhasePoint] = []
     kernels: list[KernelPoint] = []
     if path.exists():
-        with _opened(path) as database:
+        with opened(path) as database:
             entries = _entries(database)
             if compare:
                 phases = _points(database, "phases", PhasePoint)
@@ -178,26 +133,15 @@ def _kernels(database: "Database", pattern: str) -> list[KernelPoint]:
     return _points(database, "kernels", KernelPoint, f"WHERE json_extract(kernel, '$.{name}') REGEXP ?", pattern)
 
 
-def _filed(db: Path | None, write: Callable[["Database"], None]) -> str | None:
-    path = database_path(db)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _opened(path) as database, _transaction(database):
-            write(database)
-    except Exception as error:  # Whatever it is, the answer that was to be filed stands.
-        return f"not filed in the results database: {' '.join(str(error).split())}"
-    return None
-
-
 def _insert_run(database: "Database", run: Run) -> None:
-    row = {**msgspec.structs.asdict(run), "time": _utc(run.time), "gpus": [run.gpu] if run.gpu else []}
+    row = {**msgspec.structs.asdict(run), "time": utc(run.time), "gpus": [run.gpu] if run.gpu else []}
     del row["gpu"]
     database.table("runs").insert(row)
 
 
 def _insert_diff(database: "Database", answer: Diff, workload: str) -> None:
     head = {
-        "time": _utc(datetime.now(UTC)),
+        "time": utc(datetime.now(UTC)),
         "workload": workload,
         "gpus": list(dict.fromkeys(gpu for line in answer.traces for gpu in line.gpus)),
         "versions": {"tracekit": answer.tracekit},
@@ -241,65 +185,3 @@ def _kernel_rows(answer: Diff) -> Iterator[dict[str, object]]:
 
 def _key(row: Kernel) -> dict[str, object]:
     return {field: getattr(row, field) for field in Kernel.__struct_fields__}
-
-
-def _utc(time: datetime) -> str:
-    """As text that sorts by time."""
-    return time.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator["Database"]:
-    """The database with the present schema. Raises UnusableInput; a file that is not ours stays as it is."""
-    from sqlite_utils import Database
-
-    try:
-        _refuse_foreign(path)
-        with closing(sqlite3.connect(path, timeout=PATIENCE_S)) as connection:
-            database = Database(connection, recursive_triggers=False, execute_plugins=False)
-            if _version(database, path) < len(MIGRATIONS):
-                _migrate(database, path)
-            yield database
-    except (OSError, sqlite3.Error, msgspec.MsgspecError) as error:
-        busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
-        mend = "another process is writing it, try again" if busy else _MEND
-        raise UnusableInput(f"{path}: cannot be used as results database ({error}): {mend}") from error
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Look at the first bytes: SQLite itself may write to what it opens, or beside it."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        header = file.read(100)
-    if header and not header.startswith(b"SQLite format 3\0"):
-        raise UnusableInput(f"{path}: is not a SQLite database: {_MEND}")
-    if header and int.from_bytes(header[68:72]) != APPLICATION_ID:
-        raise UnusableInput(f"{path}: is a SQLite database but not one of tracekit's results: {_MEND}")
-
-
-def _version(database: "Database", path: Path) -> int:
-    version = int(database.execute("PRAGMA user_version").fetchone()[0])
-    if version > len(MIGRATIONS):
-        raise UnusableInput(
-            f"{path}: was written by a newer tracekit (schema {version}, this one knows {len(MIGRATIONS)}): "
-            "update tracekit, or name another file with --db or TRACEKIT_DB"
-        )
-    return version
-
-
-def _migrate(database: "Database", path: Path) -> None:
-    with _transaction(database):
-        # Another process may have been quicker.
-        for statement in chain.from_iterable(MIGRATIONS[_version(database, path) :]):
-            database.execute(statement)
-        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-
-@contextmanager
-def _transaction(database: "Database") -> Iterator[None]:
-    """The right to write is taken at once: SQLite refuses a transaction that reads first, rather than let it wait."""
-    with database.conn:
-        database.conn.execute("BEGIN IMMEDIATE")
-        yield

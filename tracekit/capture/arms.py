@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tracekit.capture.annotate.graphs_off import VARIABLE as GRAPHS_OFF_IN
 from tracekit.errors import WrongUsage
 from tracekit.frameworks import Framework, Switch
 
@@ -38,6 +39,11 @@ class Arm:
         return {name: value for name, value in changed.items() if value is not None}
 
     @property
+    def phase_without_graphs(self) -> str | None:
+        """The name of the phases that are run without graphs, in an arm that has graphs otherwise."""
+        return self.environment.get(GRAPHS_OFF_IN)
+
+    @property
     def told(self) -> str:
         """How it is launched, in one line."""
         variables = [
@@ -64,13 +70,15 @@ def plan_arms(
     environment: Mapping[str, str],
     *,
     add_switches: bool,
+    off_in: Sequence[str] = (),
 ) -> list[Arm]:
-    """The arms to record, first those of ``graphs``, then the user's own.
+    """The arms to record: those of ``graphs``, one for each phase in ``off_in``, the user's own.
 
     ``words`` is the workload's command line, ``environment`` the one it would have. Own arms have graphs on unless
-    their variables say otherwise. Raises WrongUsage for an arm that would not be what it is called.
+    their variables say otherwise, those of ``off_in`` outside of the phase. Raises WrongUsage for an arm that would
+    not be what it is called.
     """
-    if graphs is None and not own:
+    if graphs is None and not own and not off_in:
         raise WrongUsage("nothing says which arms to record: give --graphs on|off|both|serial, or --arm")
     asked: tuple[Role, ...] = ("on", "off") if graphs == "both" else (graphs,) if graphs else ()
     switched_off = [word for word in framework.off_arguments if word in words] if framework else []
@@ -86,11 +94,16 @@ def plan_arms(
         else:
             without = _switched(framework, environment, on=False)
             arms.append(Arm("off", "off", without, _off_arguments(framework, add_switches=add_switches)))
+    arms += [Arm(_file_name(f"off-in-{phase}"), "own", {**with_graphs, GRAPHS_OFF_IN: phase}) for phase in off_in]
     arms += [Arm(name, "own", {**with_graphs, **given}) for name, given in map(parse_arm, own)]
     names = [arm.name for arm in arms]
     if twice := {name for name in names if names.count(name) > 1}:
         raise WrongUsage(f"two arms are called {', '.join(sorted(twice))}: give each a name of its own")
     return arms
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", text, flags=re.ASCII)
 
 
 def _serial(framework: Framework | None) -> dict[str, str]:
@@ -120,6 +133,8 @@ def _off_arguments(framework: Framework | None, *, add_switches: bool) -> tuple[
 def _switched(framework: Framework | None, environment: Mapping[str, str], *, on: bool) -> dict[str, str | None]:
     """The variables that switch graphs, and those that must not be in a measured run."""
     variables: dict[str, str | None] = {}
+    if GRAPHS_OFF_IN in environment:
+        variables[GRAPHS_OFF_IN] = None
     if framework and framework.dump and framework.dump in environment:
         # Dumps are written while the workload waits.
         variables[framework.dump] = None
@@ -158,7 +173,7 @@ def doubts(arms: Sequence[Arm], framework: Framework | None, environment: Mappin
 
 def _is_known(variable: str, framework: Framework) -> bool:
     """Where a framework reads no variables, they are the workload's own."""
-    if framework.variables is None:
+    if framework.variables is None or variable == GRAPHS_OFF_IN:
         return True
     return bool(re.fullmatch(framework.variables, variable) or _OF_CUDA.fullmatch(variable))
 

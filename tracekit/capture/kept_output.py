@@ -14,12 +14,15 @@ class KeptOutput:
     """A named pipe whose bytes go on to a file descriptor and into a log, in the order in which they came.
 
     The workload opens the pipe by its name, so what nsys itself prints never mixes with it. A reader of the
-    descriptor that goes away does not disturb the workload or the log.
+    descriptor that goes away, or a disk that is full, does not disturb the workload. ``cut`` says that the log at
+    ``path`` does not hold everything.
     """
 
     def __init__(self, pipe: Path, log: Path, onward: int) -> None:
-        self._onward: int | None = onward
-        self._log = log.open("xb", buffering=0)
+        self.path = log
+        self.cut = False
+        self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        self._open = [onward, self._log]
         os.mkfifo(pipe)
         self._reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         # A writer of our own keeps the pipe from ending before the workload has opened it.
@@ -36,18 +39,19 @@ class KeptOutput:
         self._thread.join(STRAGGLERS_S)
 
     def _pass_on(self) -> None:
-        with self._log as log:
-            while chunk := os.read(self._reader, 1 << 16):
-                log.write(chunk)
-                if self._onward is not None:
-                    self._write(self._onward, chunk)
-        with suppress(OSError):
-            os.close(self._reader)
+        while chunk := os.read(self._reader, 1 << 16):
+            for target in self._open.copy():
+                self._write(target, chunk)
+        for end in (self._log, self._reader):
+            with suppress(OSError):
+                os.close(end)
 
-    def _write(self, onward: int, chunk: bytes) -> None:
+    def _write(self, target: int, chunk: bytes) -> None:
         left = memoryview(chunk)
         try:
             while left:
-                left = left[os.write(onward, left) :]
+                left = left[os.write(target, left) :]
         except OSError:
-            self._onward = None
+            # It would fail again, or leave a gap: what is written stays the beginning of what was said.
+            self._open.remove(target)
+            self.cut = self.cut or target == self._log

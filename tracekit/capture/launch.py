@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Literal
 
 from tracekit.capture import supervise
+from tracekit.capture.interruption import Interruption
 from tracekit.capture.load import Load
-from tracekit.capture.nsys import export_report
+from tracekit.capture.nsys import ATTEMPTS, export_report
 from tracekit.capture.nsys_options import Settings, nsys_version, profile_environment
 from tracekit.capture.nsys_session import Session, complaint
 from tracekit.capture.outcome import Finding, Outcome
-from tracekit.capture.supervise import Conditions, Interruption
+from tracekit.capture.supervise import Conditions
 from tracekit.errors import OutsideProgramFailed, UnusableInput, WrongUsage
 
 GRACE_S = 15.0
 """How long a workload may take to end after it was asked to."""
 
-AGENT_LOST, ATTEMPTS = "Connection to Agent lost", 3
-"""On a busy machine nsys may lose its own background process before it runs anything; trying again helps."""
+AGENT_LOST = "Connection to Agent lost"
+"""What nsys says when it has lost its own background process."""
 
 
 @dataclass(frozen=True)
@@ -75,22 +76,28 @@ def run_plain(
 ) -> Timing:
     """Run and time a workload without nsys, launched, stopped and kept like a recorded one.
 
-    ``environment`` is the whole environment. Raises WrongUsage where a program or a folder is missing or a log exists.
+    ``environment`` is the whole environment. Raises WrongUsage where a program or a folder is missing or a log exists,
+    KeyboardInterrupt where it was asked to stop before the workload began.
     """
     _check(command, load, environment, [stdout_log, stderr_log])
     conditions = Conditions(environment, stdout_log, stderr_log, load, grace_s)
     with _private_folder(stdout_log.parent) as folder:
         shimmed = supervise.shimmed(folder, command)
         ran = supervise.run(shimmed, conditions, folder=folder, said=subprocess.DEVNULL)
+    if ran.wall_s is None:
+        _forget(conditions)
+        if ran.interrupted:
+            raise KeyboardInterrupt
+        raise OutsideProgramFailed("/bin/sh did not run the workload: try it by hand")
     return Timing(
         command=list(command),
         exit_code=ran.code if ran.code >= 0 else 128 - ran.code,
-        wall_s=ran.wall_s or 0.0,
+        wall_s=ran.wall_s,
         stopped_by=ran.stopped_by,
         interrupted=ran.interrupted,
         stdout_log=stdout_log,
         stderr_log=stderr_log,
-        findings=_of_load(ran.load_trouble),
+        findings=_of_the_run(ran),
     )
 
 
@@ -113,14 +120,15 @@ def record(
     ``environment`` is the whole environment of the workload; ``annotated`` says that NVTX ranges are expected. The
     workload's output passes through to this process's own and into the logs. SIGINT, SIGTERM and SIGHUP end the
     workload and keep what was recorded; ``grace_s`` later it is killed. Raises OutsideProgramFailed where nsys does
-    not do its part, WrongUsage where a program is missing or a file exists already.
+    not do its part, WrongUsage where a program is missing or a file exists already, KeyboardInterrupt where it was
+    asked to stop before the workload began, or a second time.
     """
     report_target = target.with_suffix(".nsys-rep")
     _check(command, load, environment, [target, report_target, stdout_log, stderr_log])
     version = nsys_version(nsys)
     conditions = Conditions({**environment, **profile_environment(settings)}, stdout_log, stderr_log, load, grace_s)
     # Asked to stop when the workload is over, it still exports and puts in place what was recorded.
-    with Interruption() as late, _private_folder(target.parent) as folder:
+    with Interruption(raises=2) as late, _private_folder(target.parent) as folder:
         for attempt in range(ATTEMPTS):
             place = folder / str(attempt)
             place.mkdir()
@@ -128,15 +136,18 @@ def record(
             ran, words = _profiled(session, conditions, place)
             if ran.wall_s is not None or ran.interrupted or AGENT_LOST not in words:
                 break
+        late.count += ran.interrupted
         why = f"({complaint(words)}): try by hand: {session.by_hand(command)}"
+        if ran.interrupted and (ran.wall_s is None or ran.code < 0):
+            raise KeyboardInterrupt
+        if ran.wall_s is None:
+            raise OutsideProgramFailed(f"nsys did not run the workload {why}")
         if ran.code < 0:
             raise OutsideProgramFailed(
                 f"nsys was ended by {signal.Signals(-ran.code).name} before its report was whole, and the workload "
                 "with it: run it again and leave nsys the time it needs"
             )
-        if ran.wall_s is None:
-            raise OutsideProgramFailed(f"nsys did not run the workload {why}")
-        findings = [Finding("option-left-out", note) for note in session.notes] + _of_load(ran.load_trouble)
+        findings = _of_the_run(ran)
         outcome = Outcome(settings, version, annotated, ran.code)
         trace = kept = None
         if _is_filled(session.report):
@@ -153,7 +164,7 @@ def record(
         exit_code=None if ran.outlived else ran.code,
         wall_s=ran.wall_s,
         stopped_by=ran.stopped_by or ("duration" if _is_over(settings, ran) else None),
-        interrupted=ran.interrupted or late.count > 0,
+        interrupted=late.count > 0,
         stdout_log=stdout_log,
         stderr_log=stderr_log,
         findings=findings,
@@ -175,11 +186,16 @@ def _profiled(session: Session, conditions: Conditions, folder: Path) -> tuple[s
         said.seek(0)
         words = said.read().decode(errors="replace")
     if ran.wall_s is None:
-        conditions.stdout_log.unlink()
-        conditions.stderr_log.unlink()
+        _forget(conditions)
     if not _is_filled(session.report):
         session.sweep()
     return ran, words
+
+
+def _forget(conditions: Conditions) -> None:
+    """Remove the logs of a workload that never began."""
+    conditions.stdout_log.unlink()
+    conditions.stderr_log.unlink()
 
 
 def _check(command: Sequence[str], load: Load | None, environment: Mapping[str, str], files: list[Path]) -> None:
@@ -236,8 +252,10 @@ def _is_over(settings: Settings, ran: supervise.Run) -> bool:
     return settings.duration_s is not None and not ran.outlived and ran.code > 128
 
 
-def _of_load(trouble: str | None) -> list[Finding]:
-    return [Finding("load", trouble)] if trouble else []
+def _of_the_run(ran: supervise.Run) -> list[Finding]:
+    """What went wrong beside the workload."""
+    cut = [Finding("output-cut", f"{log} ends early: it could not be written to any more") for log in ran.cut]
+    return [Finding("load", ran.load_trouble), *cut] if ran.load_trouble else cut
 
 
 def _is_filled(file: Path) -> bool:

@@ -2,9 +2,10 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracekit.errors import OutsideProgramFailed, UnusableInput
@@ -15,6 +16,9 @@ INSTALL_FOLDERS = (
     "/usr/local/cuda*/bin",
     "/usr/lib/nsight-systems",
 )
+
+ATTEMPTS = 3
+"""On a busy machine nsys may lose its own background process before it runs anything; trying again helps."""
 
 
 def _candidates() -> Iterator[Path]:
@@ -48,15 +52,29 @@ def export_report(report: Path, target: Path, nsys: Path | None = None) -> None:
         link = Path(folder) / f"input{report.suffix}"
         link.symlink_to(report.resolve())
         fresh = Path(folder) / "export.sqlite"
-        run = subprocess.run(
-            [nsys, "export", "--type", "sqlite", "--output", fresh, link],
-            capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
+        said = _said([nsys, "export", "--type", "sqlite", "--output", fresh, link])
         if not fresh.exists() or fresh.stat().st_size == 0:
-            said = (run.stderr or run.stdout).strip().splitlines()
             raise OutsideProgramFailed(
                 f"{report}: nsys left no export"
                 + (f" ({said[-1].strip()})" if said else "")
                 + f": try it by hand: {nsys} export --type sqlite {report.name}"
             )
         fresh.replace(target)
+
+
+def _said(command: Sequence[str | Path]) -> list[str]:
+    """Run nsys to its end and give the lines that it said, its complaints if it has any.
+
+    It has a session of its own, so that Ctrl-C reaches only this process, which decides what becomes of nsys.
+    """
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        out, complaints = process.communicate()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    return (complaints or out).strip().splitlines()

@@ -39,7 +39,7 @@ OPTIONS: dict[str, Known] = {
     "--sample": Known(_OLDEST, "CPU samples are taken"),
     "--cpuctxsw": Known(_OLDEST, "context switches are traced"),
     "--cuda-event-trace": Known((2025, 1, 1), "CUDA events are traced as this version sees fit"),
-    "--discard-environment": Known((2026, 2, 0), "the report holds the whole environment of the workload"),
+    "--discard-environment": Known((2026, 2, 0), "the trace holds the whole environment"),
     "--capture-range": Known(_OLDEST, "the whole run is recorded"),
     "--nvtx-capture": Known(_OLDEST, "the whole run is recorded"),
     "--capture-range-end": Known((2021, 2, 1), "the workload is ended when the captured range ends"),
@@ -123,7 +123,7 @@ def profile_arguments(version: Version, settings: Settings, *, output: Path, ses
             options.append(f"{name}={value}")
         else:
             dotted = ".".join(map(str, version))
-            notes.append(f"nsys {dotted} does not know {name}={value}: {OPTIONS[name].without}")
+            notes.append(f"nsys {dotted} lacks {name}={value}: {OPTIONS[name].without}")
     return Arguments([*options, *settings.passed_on], notes)
 
 

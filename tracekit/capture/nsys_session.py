@@ -15,20 +15,19 @@ from tracekit.capture.nsys_options import Settings, Version, profile_arguments
 
 @dataclass(frozen=True)
 class Session:
-    """A session of nsys that writes ``report``; ``notes`` tell which options were left out."""
+    """A session of nsys that writes ``report``."""
 
     name: str
     command: list[str]
     report: Path
-    notes: list[str]
 
     @classmethod
     def of(cls, nsys: Path, version: Version, settings: Settings, folder: Path, workload: Sequence[str]) -> "Session":
         """A session of its own name, with everything it writes in ``folder``. Raises WrongUsage as the options do."""
         name = f"tracekit-{os.getpid()}-{secrets.token_hex(4)}"
         report = folder / "report.nsys-rep"
-        options, notes = profile_arguments(version, settings, output=report.with_suffix(""), session=name)
-        return cls(name, [str(nsys), "profile", *options, *workload], report, notes)
+        options, _ = profile_arguments(version, settings, output=report.with_suffix(""), session=name)
+        return cls(name, [str(nsys), "profile", *options, *workload], report)
 
     def by_hand(self, workload: Sequence[str]) -> str:
         """The command line without what only makes sense within a run."""

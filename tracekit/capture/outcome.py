@@ -4,6 +4,7 @@ import ctypes
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from tracekit.capture.nsys_options import Settings, Version
@@ -72,15 +73,18 @@ class Outcome:
         return "the workload used no GPU, or another profiler in it keeps nsys from tracing CUDA"
 
     def _without_ranges(self) -> Finding:
+        return Finding("no-ranges", f"no NVTX range was recorded: {self._why_without_ranges()}")
+
+    def _why_without_ranges(self) -> str:
+        if find_spec("nvtx") is None:
+            return "this Python has no nvtx package: pip install 'tracekit[nvtx]'"
+        if self.exit_code:
+            return f"the workload ended with exit code {self.exit_code}, perhaps before its first phase"
+        unmarked = "no model of MLX or PyTorch was called and no tracekit.phase entered: mark the script's phases"
         first, beyond = SILENT_NVTX
         if first <= self.version < beyond:
-            mend = (
-                "nsys 2022.4 to 2024.2 records none from the nvtx package 0.2.12 and later: "
-                "pip install 'nvtx==0.2.11' for the workload, or take a newer nsys"
-            )
-        else:
-            mend = "check that the workload's Python has the nvtx package: pip install 'tracekit[nvtx]'"
-        return Finding("no-ranges", f"NVTX ranges were asked for and none was recorded: {mend}")
+            return f"{unmarked}; or this nsys gets none from nvtx 0.2.12 and later: pip install nvtx==0.2.11"
+        return unmarked
 
 
 def _counted(export: Path) -> tuple[int, int, int]:

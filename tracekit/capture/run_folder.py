@@ -1,6 +1,5 @@
 """A run folder: what a run leaves, and ``run.json``, which says what lies in it and how it came about."""
 
-import os
 import re
 import shutil
 import tempfile
@@ -13,6 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from tracekit.analysis.thresholds import PROFILER_COSTLY
 from tracekit.capture.arms import Role
 from tracekit.capture.machine import Machine
 from tracekit.capture.outcome import Finding
@@ -22,6 +22,9 @@ VERSION = 1
 """Of the manifest's form; one that is newer cannot be read."""
 
 MANIFEST = "run.json"
+
+RUNS = Path("runs")
+"""Where run folders go by default."""
 
 State = Literal["recording", "complete", "interrupted", "failed"]
 
@@ -95,10 +98,6 @@ class Manifest(msgspec.Struct, kw_only=True):
     findings: list[Finding] = []
 
 
-COSTLY = 1.3
-"""Profiled over unprofiled wall time from which overlap seen under the profiler is indicative only."""
-
-
 class WallTimes(NamedTuple):
     """Median wall times (s) of one arm over the blocks that were run both ways to their end."""
 
@@ -110,7 +109,7 @@ class WallTimes(NamedTuple):
     @property
     def costly(self) -> bool:
         """Whether the profiler changed the run so much that overlap is indicative only."""
-        return self.profiled > COSTLY * self.plain
+        return self.profiled > PROFILER_COSTLY * self.plain
 
 
 def wall_times(manifest: Manifest) -> list[WallTimes]:
@@ -137,17 +136,15 @@ class RunFolder:
     @classmethod
     def create(cls, wanted: Path | None, name: str) -> "RunFolder":
         """A new folder, or an empty one that was named; by default ``runs/<UTC time>-<name>``. Raises WrongUsage."""
-        file_name = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "run"
-        path = wanted or Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{file_name}"
         try:
-            path.mkdir(parents=True, exist_ok=wanted is not None)
+            path = wanted or _new(name)
+            path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()):
-                raise WrongUsage(f"{path}: is not empty: name a new folder")
+                raise WrongUsage(f"{path}: is not empty: name a new folder by --output")
             (path / "logs").mkdir()
-        except FileExistsError as error:
-            raise WrongUsage(f"{path}: exists already: name a new folder by --output") from error
         except OSError as error:
-            raise WrongUsage(f"{path}: cannot be made ({error.strerror}): name another folder") from error
+            place = wanted or RUNS
+            raise WrongUsage(f"{place}: cannot be made ({error.strerror}): name another folder by --output") from error
         return cls(path)
 
     def trace(self, arm: str, block: int) -> Path:
@@ -159,15 +156,16 @@ class RunFolder:
         return self.path / "logs" / f"{arm}-{block}-{what}.log"
 
     def write(self, manifest: Manifest) -> None:
-        """Put the manifest in place, whole."""
+        """Put the manifest in place, whole. Raises UnusableInput where the folder takes no more."""
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
-        handle, aside = tempfile.mkstemp(dir=self.path, prefix=".run-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(aside).chmod(0o666 & ~umask)
-        Path(aside).replace(self.path / MANIFEST)
+        try:
+            with tempfile.TemporaryDirectory(dir=self.path, prefix=".run-") as aside:
+                fresh = Path(aside, MANIFEST)
+                fresh.write_bytes(text)
+                fresh.replace(self.path / MANIFEST)
+        except OSError as error:
+            file = self.path / MANIFEST
+            raise UnusableInput(f"{file}: cannot be written ({error.strerror}): make room there") from error
 
     def discard(self) -> bool:
         """Remove the folder where there is nothing in it that anyone could miss; whether that was so."""
@@ -177,6 +175,20 @@ class RunFolder:
         with suppress(OSError):
             shutil.rmtree(self.path)
         return True
+
+
+def _new(name: str) -> Path:
+    """A folder that is made here and now, beside those of runs that began in the same second."""
+    file_name = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "run"
+    first = RUNS / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{file_name}"
+    path, number = first, 1
+    while True:
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            number += 1
+            path = first.with_name(f"{first.name}-{number}")
 
 
 def read_manifest(folder: Path) -> Manifest:

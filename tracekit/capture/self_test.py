@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tracekit
+from tracekit.capture.nsys import ATTEMPTS
 from tracekit.capture.outside import ask
 from tracekit.capture.phase import DOMAIN
 from tracekit.errors import TracekitError
@@ -35,12 +36,15 @@ def self_test(nsys: Path) -> SelfTest:
         report, export = Path(folder, "self-test.nsys-rep"), Path(folder, "self-test.sqlite")
         # The child imports this very package, and nothing from the folder the user happens to be in (-P).
         search = os.pathsep.join([str(Path(tracekit.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-        recorded = ask(
-            [nsys, "profile", "--trace=cuda,nvtx", "--sample=none", "--output", report.with_suffix(""),
-             sys.executable, "-P", "-c", _CHILD],
-            SECONDS,
-            {"PYTHONPATH": search, "TMPDIR": folder},
-        )  # fmt: skip
+        for _ in range(ATTEMPTS):
+            recorded = ask(
+                [nsys, "profile", "--trace=cuda,nvtx", "--sample=none", "--output", report.with_suffix(""),
+                 sys.executable, "-P", "-c", _CHILD],
+                SECONDS,
+                {"PYTHONPATH": search, "TMPDIR": folder},
+            )  # fmt: skip
+            if _is_filled(report) or recorded.code is None:
+                break
         if not _is_filled(report):
             return SelfTest(f"nsys profile {recorded.ending} and leaves no report", _NOT_TRIED, _NOT_TRIED)
         exported = ask([nsys, "export", "--type", "sqlite", "--output", export, report], SECONDS)

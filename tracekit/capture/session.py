@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tracekit.analysis.thresholds import FEWEST_BLOCKS
 from tracekit.capture import machine
 from tracekit.capture.arms import Arm, in_turn
 from tracekit.capture.dumps import take_dumps
@@ -24,9 +25,6 @@ from tracekit.frameworks import Framework
 
 INTERRUPTED = 130
 """Exit code of a run that was asked to stop."""
-
-FEWEST_BLOCKS = 3
-"""With fewer blocks no verdict is possible."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def record_run(plan: Plan, say: Callable[[str], None]) -> Ended:
     """
     plan.workload.check()
     version = nsys_version(plan.nsys)
-    options, _ = profile_arguments(version, plan.settings, output=Path(), session="")
+    options, left_out = profile_arguments(version, plan.settings, output=Path(), session="")
     nsys = Nsys(
         ".".join(map(str, version)),
         machine.without_secrets([each for each in options if not each.startswith(("--output=", "--session-new="))]),
@@ -91,13 +89,14 @@ def record_run(plan: Plan, say: Callable[[str], None]) -> Ended:
             RecordedArm(arm.name, arm.role, machine.without_secret_values(arm.environment), list(arm.arguments))
             for arm in plan.arms
         ],
-        findings=list(_doubts(plan)),
+        findings=[*_doubts(plan), *(Finding("option-left-out", note) for note in left_out)],
     )
-    for finding in manifest.findings:
-        say(finding.message)
-    say(f"recording by: {shlex.join([str(plan.nsys), 'profile', *nsys.arguments, *command])}")
     with _stopping_by_exception():
-        return _Session(plan, RunFolder.create(plan.output, name), manifest, say).run()
+        folder = RunFolder.create(plan.output, name)
+        for finding in manifest.findings:
+            say(finding.message)
+        say(f"recording into {folder.path} by: {shlex.join([str(plan.nsys), 'profile', *nsys.arguments, *command])}")
+        return _Session(plan, folder, manifest, say).run()
 
 
 def _doubts(plan: Plan) -> Iterator[Finding]:
@@ -132,6 +131,7 @@ class _Session:
         self._folder = folder
         self._manifest = manifest
         self._say = say
+        self._runs = 0
 
     def run(self) -> Ended:
         manifest = self._manifest
@@ -154,10 +154,10 @@ class _Session:
 
     def _all_blocks(self) -> int:
         """Run the blocks up to the first failure of the workload; its exit code, else 0."""
+        steps = [self._record] if self._plan.settings.duration_s is not None else [self._record, self._time]
         for number, arm in in_turn(self._plan.arms, self._plan.blocks):
             block = Block(arm.name, number)
             self._manifest.blocks.append(block)
-            steps = [self._record] if self._plan.settings.duration_s is not None else [self._record, self._time]
             # Whatever the first run of a pair leaves warm favours neither of the two.
             for step in steps if number % 2 else reversed(steps):
                 failure = step(arm, block)
@@ -167,7 +167,7 @@ class _Session:
         return 0
 
     def _record(self, arm: Arm, block: Block) -> int:
-        self._announce(arm, block, "recorded")
+        self._announce(arm, block, "under nsys")
         ran = record(
             [*self._plan.workload.command, *arm.arguments],
             nsys=self._plan.nsys,
@@ -188,7 +188,7 @@ class _Session:
         return self._judge(ran, arm, block)
 
     def _time(self, arm: Arm, block: Block) -> int:
-        self._announce(arm, block, "timed without nsys")
+        self._announce(arm, block, "without nsys")
         ran = run_plain(
             [*self._plan.workload.command, *arm.arguments],
             environment=arm.applied_to(os.environ),
@@ -200,7 +200,9 @@ class _Session:
         return self._judge(ran, arm, block)
 
     def _announce(self, arm: Arm, block: Block, how: str) -> None:
-        self._say(f"arm {arm.name} ({arm.told}), block {block.block} of {self._plan.blocks}, {how}")
+        self._runs += 1
+        runs = len(self._plan.arms) * self._plan.blocks * (1 if self._plan.settings.duration_s is not None else 2)
+        self._say(f"run {self._runs} of {runs}: arm {arm.name} ({arm.told}), block {block.block}, {how}")
 
     def _load(self, arm: Arm, block: Block, log: str) -> Load | None:
         if self._plan.load is None:

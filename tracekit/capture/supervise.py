@@ -3,21 +3,27 @@
 import os
 import select
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import current_thread, main_thread
-from types import FrameType
-from typing import IO, Any, Literal, Self
+from typing import IO, Literal, Self
 
+from tracekit.capture.interruption import Interruption
 from tracekit.capture.kept_output import KeptOutput
 from tracekit.capture.load import Load, RunningLoad
 
 TICK_S = 0.05
 START_TICK_S = 0.002
+
+START_S = 120.0
+"""How long a program may take until the workload begins; nsys usually takes a second or two."""
+
+FAREWELL_S = 2.0
+"""How long a program that is of no use any more may take to end by itself."""
 
 StoppedBy = Literal["signal", "load"]
 
@@ -42,7 +48,8 @@ class Run:
 
     ``code`` is the program's exit code, negative for the signal that ended it. ``wall_s`` is the workload's own, from
     its first moment to its last, and None when it never began. ``stopped_by`` says who ended the workload;
-    ``outlived`` that it went on after the program's end; ``interrupted`` that a signal came at any time.
+    ``outlived`` that it went on after the program's end; ``interrupted`` that a signal came at any time. ``cut`` are
+    logs that could not take all of the output.
     """
 
     code: int
@@ -51,6 +58,7 @@ class Run:
     outlived: bool = False
     interrupted: bool = False
     load_trouble: str | None = None
+    cut: tuple[Path, ...] = ()
 
 
 def shimmed(folder: Path, command: Sequence[str]) -> list[str]:
@@ -61,25 +69,39 @@ def shimmed(folder: Path, command: Sequence[str]) -> list[str]:
 def run(command: Sequence[str], conditions: Conditions, *, folder: Path, said: IO[bytes] | int) -> Run:
     """Run a command line that holds a shimmed workload; what the command itself says goes to ``said``.
 
-    The first SIGINT, SIGTERM or SIGHUP goes on to the workload's process group, which is killed when it is still
-    there after its time to end; the second ends everything at once. When the load is over the workload gets a SIGINT.
+    Until the workload begins a SIGINT, SIGTERM or SIGHUP ends everything. Then the first one goes on to the workload's
+    process group, which is killed when it is still there after its time to end; the second ends everything at once.
+    When the load is over the workload gets a SIGINT.
     """
     with ExitStack() as stack:
         interruption = stack.enter_context(Interruption())
-        for name, log, onward in (("stdout", conditions.stdout_log, 1), ("stderr", conditions.stderr_log, 2)):
+        outputs = [
             stack.enter_context(KeptOutput(folder / name, log, onward))
+            for name, log, onward in (("stdout", conditions.stdout_log, 1), ("stderr", conditions.stderr_log, 2))
+        ]
+        ran = _supervised(command, conditions, folder, said, interruption)
+    return replace(ran, cut=tuple(output.path for output in outputs if output.cut))
+
+
+def _supervised(
+    command: Sequence[str], conditions: Conditions, folder: Path, said: IO[bytes] | int, interruption: Interruption
+) -> Run:
+    with ExitStack() as stack:
         os.mkfifo(folder / "go")
         # Opened for reading too: opened for writing alone it would wait for a workload that may never come.
         go = os.open(folder / "go", os.O_RDWR)
         stack.callback(os.close, go)
+        read = _input()
+        stack.callback(os.close, read)
         process = subprocess.Popen(
-            command, env=dict(conditions.environment), stdout=said, stderr=subprocess.STDOUT, start_new_session=True
-        )
+            command, env=dict(conditions.environment), stdin=read, stdout=said, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
         stack.callback(process.wait)
         stack.callback(_end_group, process.pid)
         workload = _begin(process, folder / "pid", go, interruption)
         if workload is None:
-            _finish(process, interruption)
+            _dismiss(process)
             return Run(process.returncode, interrupted=interruption.count > 0)
         stack.enter_context(workload)
         running = RunningLoad(conditions.load, conditions.environment) if conditions.load else None
@@ -92,28 +114,19 @@ def run(command: Sequence[str], conditions: Conditions, *, folder: Path, said: I
         return Run(process.returncode, wall_s, stopped_by, outlived, interruption.count > 0, trouble)
 
 
-class Interruption:
-    """Counts the signals that ask to stop instead of dying of them; outside the main thread it changes nothing."""
+def _input() -> int:
+    """What a workload reads: a file on stdin from where it stands, opened anew for each run; of all else nothing.
 
-    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-        self.count = 0
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
-        if current_thread() is main_thread():
-            self._before = {sign: signal.signal(sign, self._note) for sign in self.SIGNALS}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for sign, handler in self._before.items():
-            signal.signal(sign, handler)
-
-    def _note(self, sign: int, _: FrameType | None) -> None:
-        self.signal = self.signal or sign
-        self.count += 1
+    What one run reads from a pipe or a terminal the next one lacks: the arms would not do the same.
+    """
+    try:
+        if stat.S_ISREG(os.fstat(0).st_mode):
+            file = os.open("/proc/self/fd/0", os.O_RDONLY)
+            os.lseek(file, os.lseek(0, 0, os.SEEK_CUR), os.SEEK_SET)
+            return file
+    except OSError:
+        pass
+    return os.open(os.devnull, os.O_RDONLY)
 
 
 class Workload:
@@ -150,9 +163,10 @@ class Workload:
 
 
 def _begin(process: subprocess.Popen[bytes], told: Path, go: int, interruption: Interruption) -> Workload | None:
-    """Let the workload begin once it is watched; None when the program ended without it."""
+    """Let the workload begin once it is watched; None when the program ended, hung or was interrupted without it."""
+    latest = time.monotonic() + START_S
     while not (told.exists() and (pid := told.read_text().strip())):
-        if process.poll() is not None or interruption.count > 1:
+        if process.poll() is not None or interruption.count or time.monotonic() > latest:
             return None
         time.sleep(START_TICK_S)
     try:
@@ -194,6 +208,15 @@ def _finish(process: subprocess.Popen[bytes], interruption: Interruption) -> Non
         with suppress(subprocess.TimeoutExpired):
             process.wait(TICK_S)
             return
+    _end_group(process.pid)
+    process.wait()
+
+
+def _dismiss(process: subprocess.Popen[bytes]) -> None:
+    """Have a program end that has run nothing, by force where it takes its time."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(FAREWELL_S)
     _end_group(process.pid)
     process.wait()
 

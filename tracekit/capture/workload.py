@@ -56,8 +56,8 @@ class Workload:
     def check(self) -> None:
         """Raise UnusableInput for a script that cannot be read, WrongUsage for a program that is not there."""
         first = self.words[0]
-        if self.form == "script" and not Path(first).exists():
-            raise UnusableInput(f"{first}: no such script: check the path, or write '-- {first} ...' for a program")
+        if self.form == "script" and not (first and Path(first).exists()):
+            raise UnusableInput(f"{first!r}: no such script: check the path; a program's command line goes after '--'")
         if self.form == "command" and shutil.which(first) is None:
             raise WrongUsage(f"{first}: no such program: check its name, or give its path")
 

@@ -45,7 +45,8 @@ def history(
     Every 'run' and every 'diff' is filed. With --compare a ratio is b / a; comparisons on different GPUs stand
     in one table, so look at its GPU column.
     """
-    from tracekit.store import database_path, read_history
+    from tracekit.results_file import database_path
+    from tracekit.store import read_history
 
     output.check_output(path, force, [str(database_path(db))])
     if kernel is not None and not compare:
@@ -60,6 +61,8 @@ def document(answer: "History") -> Document:
         sections = [_entries(answer.entries)]
     else:
         sections = [*_phase_trends(answer.phases), *_kernel_trends(answer.kernels or [])]
+        if not answer.phases:
+            sections.append(Section("", notes=["no comparison with phases is filed: 'tracekit diff' files them"]))
         if answer.kernels is not None:
             sections.append(
                 Section("", notes=[_STATUS if answer.kernels else "no kernel of these comparisons matches"])
@@ -87,7 +90,7 @@ def _entries(entries: "list[Entry]") -> Section:
 
 def _result(entry: "Entry") -> str:
     if entry.wall_ns is not None:
-        return ", ".join(f"{arm} {duration(median(times))}" for arm, times in entry.wall_ns.items() if times)
+        return ", ".join(f"{arm} {duration(median(times))}" for arm, times in entry.wall_ns.items() if times) or "-"
     won = {"a": "a wins", "b": "b wins", "tie": "no difference"} if len(entry.arms) == 2 else {}
     return won.get(entry.winner or "", entry.reason or "")
 

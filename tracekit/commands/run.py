@@ -13,8 +13,10 @@ from typer.core import TyperCommand
 from tracekit.errors import OutsideProgramFailed, UnusableInput, WrongUsage
 
 if TYPE_CHECKING:
+    from tracekit.capture.arms import Arm
     from tracekit.capture.run_folder import Manifest
     from tracekit.capture.session import Ended
+    from tracekit.frameworks import Framework
 
 
 class Graphs(StrEnum):
@@ -77,6 +79,14 @@ def run(
         list[str] | None,
         typer.Option("--arm", help="One more arm, by its variables. May be repeated.", metavar="NAME:ENV=VALUE,..."),
     ] = None,
+    graphs_off_in: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="One more arm, with graphs off in the phases of this name only, where the framework can do that. "
+            "May be repeated.",
+            metavar="PHASE",
+        ),
+    ] = None,
     module: Annotated[bool, typer.Option("-m", help="The first word is a Python module.")] = False,
     blocks: Annotated[
         int | None,
@@ -114,7 +124,7 @@ def run(
         float | None, typer.Option(help="Record for so long, then end the workload.", metavar="SECONDS")
     ] = None,
     wait: Annotated[
-        Wait | None, typer.Option(help="Processes of the workload to wait for.", show_default=False)
+        Wait | None, typer.Option(help="Processes to wait for while recording: all, if not said.", show_default=False)
     ] = None,
     load: Annotated[
         Path | None,
@@ -132,6 +142,7 @@ def run(
     """
     from tracekit.capture.arms import doubts, plan_arms
     from tracekit.capture.nsys_options import Settings
+    from tracekit.capture.scoped_switch import check_scoped_switch
     from tracekit.capture.session import Plan, record_run
     from tracekit.capture.workload import Workload, named_framework
 
@@ -141,12 +152,18 @@ def run(
     workload.check()
     used = named_framework(framework) if framework else workload.framework
     arms = plan_arms(
-        graphs.value if graphs else None, own_arms or (), used, words, os.environ, add_switches=add_switches
+        graphs.value if graphs else None,
+        own_arms or (),
+        used,
+        words,
+        os.environ,
+        add_switches=add_switches,
+        off_in=graphs_off_in or (),
     )
-    if dump_graphs and not (used and used.dump):
-        raise WrongUsage(f"--dump-graphs: {used.name if used else 'this workload'} cannot write its graphs; MLX can")
-    if dump_graphs and (load or all(arm.role == "off" for arm in arms)):
-        raise WrongUsage("--dump-graphs needs an arm with graphs, and cannot be together with --load")
+    if graphs_off_in:
+        check_scoped_switch(workload, used)
+    if dump_graphs:
+        _check_dumps(used, arms, load)
     plan = Plan(
         workload=workload,
         framework=used,
@@ -173,6 +190,17 @@ def run(
     ended = record_run(plan, _say)
     _conclude(ended)
     raise typer.Exit(ended.exit_code)
+
+
+def _check_dumps(framework: "Framework | None", arms: "list[Arm]", load: Path | None) -> None:
+    if framework is None or framework.dump is None:
+        name = framework.name if framework else "this workload"
+        raise WrongUsage(f"--dump-graphs: {name} cannot write its graphs; MLX can")
+    if all(arm.role == "off" for arm in arms):
+        raise WrongUsage("--dump-graphs: no arm has graphs: add --graphs on")
+    if load:
+        # What ends the run for dumps is their budget, in the load's place.
+        raise WrongUsage("--dump-graphs: a server with --load is not dumped: name a script that generates by itself")
 
 
 def _say(line: str) -> None:

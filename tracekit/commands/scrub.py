@@ -29,6 +29,9 @@ def scrub(
     What other names say is yours to judge: look at the summary and info of the copy before you publish it.
     """
     output.check_output(path, force, [trace])
+    if (Path(trace) / "run.json").exists():
+        traces = ", ".join(sorted(file.name for file in Path(trace).glob("*.sqlite"))) or "none"
+        raise WrongUsage(f"{trace}: is a run folder: scrub its traces one by one ({traces})")
     from tracekit.capture.scrub import scrub as write_scrubbed
     from tracekit.trace.source import open_trace
 

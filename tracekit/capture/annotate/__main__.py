@@ -1,81 +1,14 @@
 """``python -m tracekit.capture.annotate [--mode MODE] (SCRIPT | -m MODULE) [ARGS...]``."""
 
-import atexit
-import os
-import sys
-from typing import NamedTuple
-
-from tracekit.capture.annotate.import_hooks import hook_imports
-from tracekit.capture.annotate.markers import made, marker, profiled
-from tracekit.capture.annotate.mlx import mlx_hooks
-from tracekit.capture.annotate.notices import say
-from tracekit.capture.annotate.program import load_module, load_script
-from tracekit.capture.annotate.thread_phases import ThreadPhases
-from tracekit.capture.annotate.torch import torch_hooks
-from tracekit.capture.phase import DOMAIN
-from tracekit.errors import TracekitError, WrongUsage
-
-MODES = ("phases", "modules", "sync-modules", "off")
-
-
-class Request(NamedTuple):
-    """What to run and how to annotate it."""
-
-    mode: str
-    module: bool
-    target: str
-    arguments: list[str]
-
-
-def read(arguments: list[str]) -> Request:
-    """The request of a command line; all that follows the target is the target's. Raises WrongUsage."""
-    mode = "phases"
-    if arguments[:1] == ["--mode"]:
-        mode, arguments = "".join(arguments[1:2]), arguments[2:]
-    if mode not in MODES:
-        raise WrongUsage(f"--mode {mode}: one of {', '.join(MODES)}")
-    module = arguments[:1] == ["-m"]
-    if module:
-        arguments = arguments[1:]
-    if not arguments:
-        raise WrongUsage("name what to run: [--mode MODE] SCRIPT [ARGS...], or [--mode MODE] -m MODULE [ARGS...]")
-    return Request(mode, module, arguments[0], arguments[1:])
-
-
-def annotate(mode: str) -> None:
-    """Mark what the script will import, for as long as this process lives."""
-    try:
-        marker("tracekit.mlx", "mx.eval")
-    except ImportError as error:
-        say(f"{error} (running without ranges)")
-        return
-    phases = ThreadPhases()
-    hook_imports(mlx_hooks(mode, phases) | torch_hooks(mode, phases))
-    process = os.getpid()
-
-    def ended() -> None:
-        if os.getpid() != process:
-            return
-        phases.close()
-        if DOMAIN not in made:
-            say(
-                "nothing was annotated: no model of MLX or PyTorch was called: "
-                "mark the phases of the script with tracekit.phase"
-            )
-
-    atexit.register(ended)
+from tracekit.quiet_start import quietly_interrupted
 
 
 def main() -> None:
-    """Annotate inside of a profiler, and run what was asked for."""
-    try:
-        request = read(sys.argv[1:])
-        if request.mode != "off" and profiled():
-            annotate(request.mode)
-        program = (load_module if request.module else load_script)(request.target, request.arguments)
-    except TracekitError as error:
-        say(str(error))
-        sys.exit(error.exit_code)
+    """Annotate what is asked for, then run it."""
+    with quietly_interrupted():
+        from tracekit.capture.annotate.request import prepared
+
+        program = prepared()
     program.run()
 
 

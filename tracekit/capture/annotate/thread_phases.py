@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tracekit.capture.annotate.markers import Range, marker
+from tracekit.capture.annotate.markers import Range
 from tracekit.capture.annotate.notices import harmless
-from tracekit.capture.phase import DOMAIN, open_phases
+from tracekit.capture.phase import open_phases, phase_range
 
 
 class Generation:
@@ -72,15 +72,16 @@ class ThreadPhases(threading.local):
     def close(self) -> None:
         """Close the open phase."""
         # A phase of the script's own that was opened since lies on top of it, and has to be closed first.
-        if self._open and not open_phases.count:
+        if not open_phases.count:
             opened, self._open, self._name = self._open, None, ""
-            opened.__exit__(None, None, None)
+            if opened:
+                opened.__exit__(None, None, None)
 
     def _enter(self, name: str, payload: int | None) -> None:
         if self._open is None and not open_phases.count:
-            opened = marker(DOMAIN, name, payload)
-            opened.__enter__()
-            self._open, self._name = opened, name
+            self._name, self._open = name, phase_range(name, payload)
+            if self._open:
+                self._open.__enter__()
 
 
 def _tokens(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, int] | None:
