@@ -14,7 +14,7 @@ demo: .venv/.installed
 	$(BIN)/tracekit overlap sample_traces/gbx-graphs-on.sqlite --baseline sample_traces/gbx-graphs-off.sqlite
 
 test: .venv/.installed-for-tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 check: lint types test
 

@@ -5,6 +5,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -43,6 +44,10 @@ class Launched:
             self.process.send_signal(sign)
             time.sleep(0.3)
 
+    def interrupt_from_terminal(self) -> None:
+        """As Ctrl-C does: the signal goes to every process of the terminal's foreground group."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
     def end(self) -> dict[str, Any]:
         """Wait for it; the fields of the result, or of the error that was raised."""
         self.out, self.err = self.process.communicate(timeout=60)
@@ -61,14 +66,15 @@ class Launched:
 def launch(
     folder: Path, command: list[str], environment: Mapping[str, str] | None = None, **options: object
 ) -> Launched:
-    """Start one; ``options`` are those of ``record`` as JSON, ``settings`` a mapping, and ``plain``."""
+    """Start one; ``options`` are those of ``record`` as JSON, ``settings`` a mapping, ``plain``, and ``most_bytes``,
+    which no file may exceed."""
     mark = uuid.uuid4().hex
     (folder / "tmp").mkdir(parents=True)
     specification = folder / "specification.json"
     specification.write_text(json.dumps({"folder": str(folder), "command": command, **options}))
     process = subprocess.Popen(
         [sys.executable, __file__, str(specification), str(folder / "result.json")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parents[1],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parents[1], process_group=0,
         env={**os.environ, MARK: mark, "TMPDIR": str(folder / "tmp"), **(environment or {})},
     )  # fmt: skip
     return Launched(folder, mark, process)
@@ -146,6 +152,8 @@ def main(specification: Path, result: Path) -> None:
     folder = Path(options.pop("folder"))
     command, settings = options.pop("command"), Settings(**options.pop("settings", {}))
     plain = options.pop("plain", False)
+    if most := options.pop("most_bytes", None):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     if load := options.pop("load", None):
         options["load"] = Load(**{**load, "log": folder / "run" / "load.log"})
     options["environment"] = dict(os.environ)
@@ -158,7 +166,7 @@ def main(specification: Path, result: Path) -> None:
             assert nsys
             ended = record(command, nsys=nsys, target=folder / "run" / "trace.sqlite", settings=settings, **options)
         answer = {**asdict(ended), "failed": ended.failed}
-    except TracekitError as error:
+    except (TracekitError, KeyboardInterrupt) as error:
         answer = {"error": type(error).__name__, "message": str(error), "findings": []}
     result.write_text(json.dumps(answer, default=str))
 

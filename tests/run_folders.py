@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import stand_in_nsys
 from launching import MARK, marked
@@ -68,7 +68,13 @@ class RunOf:
             time.sleep(0.05)
 
 
-def start(folder: Path, *arguments: object, nsys: Path, env: Mapping[str, str] | None = None) -> RunOf:
+def start(
+    folder: Path,
+    *arguments: object,
+    nsys: Path,
+    env: Mapping[str, str] | None = None,
+    stdin: int | IO[str] = subprocess.DEVNULL,
+) -> RunOf:
     mark = uuid.uuid4().hex
     process = subprocess.Popen(
         [sys.executable, "-m", "tracekit", "run", "-o", "out", *map(str, arguments)],
@@ -80,6 +86,7 @@ def start(folder: Path, *arguments: object, nsys: Path, env: Mapping[str, str] |
             "TRACEKIT_DB": str(folder / "results.db"),
             **(env or {}),
         },
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -91,11 +98,11 @@ Record = Callable[..., RunOf]
 
 
 def recorder(tmp_path: Path) -> Record:
-    """A fixture: ``record(*arguments, script=, env=)`` starts one with the stand-in, a script ``bench.py`` at hand."""
+    """A fixture: ``record(*arguments, script=, env=, stdin=)`` starts one with the stand-in, ``bench.py`` at hand."""
     nsys = stand_in_nsys.install(tmp_path / "bin")
 
-    def recorded(*arguments: object, script: str = BENCH, env: Mapping[str, str] | None = None) -> RunOf:
+    def recorded(*arguments: object, script: str = BENCH, **others: Any) -> RunOf:  # noqa: ANN401
         (tmp_path / "bench.py").write_text(script)
-        return start(tmp_path, *arguments, nsys=nsys, env=env)
+        return start(tmp_path, *arguments, nsys=nsys, **others)
 
     return recorded

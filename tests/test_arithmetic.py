@@ -28,7 +28,7 @@ from tracekit.analysis.episodes import total
 from tracekit.analysis.pairs import kernel_pairs
 from tracekit.analysis.results import Overlap
 from tracekit.analysis.side_by_side import overlaps_of
-from tracekit.analysis.solo import alone
+from tracekit.analysis.solo import alone, of_instances
 from tracekit.analysis.streams import stream_lines, stream_pairs, streams_by_device
 from tracekit.analysis.wanted import Selection
 from tracekit.intervals import overlap_by_device, sweep
@@ -125,7 +125,7 @@ def test_streams_and_pairs_of_streams(runs: list[Run]) -> None:
 @given(run_sets(), durations)
 def test_pairs_of_kernels(runs: list[Run], solo: Solo) -> None:
     frame = kernel_frame(runs)
-    rows = kernel_pairs(frame, frame["key"], solo_frame(solo))
+    rows = kernel_pairs(frame, frame["key"], of_instances(frame["key"], solo_frame(solo)))
     expected = oracle.kernel_pairs(runs, solo)
     assert rows.height == len(expected)
     assert rows["overlap_ns"].is_sorted(descending=True)

@@ -8,15 +8,19 @@ from typing import Annotated
 import typer
 
 import tracekit
+from tracekit.commands.bench import bench
 from tracekit.commands.diff import diff
 from tracekit.commands.doctor import doctor
+from tracekit.commands.graph import graph
 from tracekit.commands.history import history
 from tracekit.commands.info import info
 from tracekit.commands.overlap import overlap
+from tracekit.commands.repro import repro
 from tracekit.commands.run import RunCommand, run
 from tracekit.commands.scrub import scrub
 from tracekit.commands.summary import summary
 from tracekit.errors import TracekitError
+from tracekit.report.document import printable
 
 FAULT = 70
 """Exit code of a fault of tracekit's own (EX_SOFTWARE): none of those that an answer has."""
@@ -50,7 +54,7 @@ def _tracekit(
 
 
 app.command(cls=RunCommand)(run)
-for command in (diff, summary, overlap, info, history, scrub, doctor):
+for command in (diff, summary, overlap, graph, repro, bench, info, history, scrub, doctor):
     app.command()(command)
 
 
@@ -62,7 +66,7 @@ def main() -> None:
     try:
         app()
     except TracekitError as error:
-        typer.echo(f"tracekit: {error}", err=True)
+        typer.echo(printable(f"tracekit: {error}"), err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,22 +1,28 @@
 """The sides of a comparison: what each ran, and how its kernels were launched."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import polars as pl
 
+from tracekit.analysis.call_time import CallTime
 from tracekit.analysis.episodes import Found
 from tracekit.analysis.instances import Work, assigned, dependent_gap, instance_episodes, instance_figures
 from tracekit.analysis.kernels import DURATION, group_of_instances
 from tracekit.analysis.matching import matched_labels
+from tracekit.analysis.mixtures import Launched
+from tracekit.analysis.moments import moments
 from tracekit.analysis.phases import Phases, whole_trace
 from tracekit.analysis.results import OUTSIDE, ArmLine
 from tracekit.analysis.selection import phases_of
-from tracekit.analysis.solo import alone, by_name, first_known
+from tracekit.analysis.solo import of_instances
+from tracekit.analysis.solo_sources import Ran, SoloSources
 from tracekit.analysis.trust import Trust, examine
 from tracekit.intervals import arrays, device_groups, sweep
+from tracekit.together import together
 from tracekit.trace.reader import Trace
+from tracekit.units import shortened
 
 MOSTLY_GRAPH, PARTLY_GRAPH = 0.5, 0.05
 """Share of GPU time in graph launches from which an arm is a graph arm, and up to which it is eager."""
@@ -49,10 +55,20 @@ class Arm:
 
     @cached_property
     def counted(self) -> pl.DataFrame:
-        """Kernel instances outside of warm-up, with their ``phase`` (null: outside) and ``warm_up`` false."""
+        """Kernel instances outside of warm-up, with their ``phase`` (null: outside) and ``warm_up`` false.
+
+        ``position`` is the row among all kernels.
+        """
         marks = self.figures.select("instance", pl.col("phase").cast(pl.Categorical), "warm_up")
-        rows = self.work.kernels.join(marks, on="instance", how="left", maintain_order="left")
+        rows = self.work.kernels.with_row_index("position")
+        rows = rows.join(marks, on="instance", how="left", maintain_order="left")
         return rows.filter(~pl.col("warm_up").fill_null(False))
+
+    @cached_property
+    def moments(self) -> pl.Series:
+        """The moment of the run that each of the ``counted`` kernel instances belongs to."""
+        repeated = self.figures.filter(~pl.col("warm_up")).filter(pl.len().over("phase") > 1)["instance"]
+        return moments(self.counted, repeated)
 
     @cached_property
     def kernel_totals(self) -> dict[str, tuple[int, int]]:
@@ -72,9 +88,24 @@ class Arm:
         return self.found.episodes.join(marks, on="instance")
 
     @cached_property
+    def kernel_names(self) -> dict[int, str]:
+        """Base name by group; with the grid where one name stands for several launch configurations."""
+        labels = self.labels.unique("group", keep="first", maintain_order=True)
+        labels = labels.select("group", "short_name", "grid", shared=pl.len().over("short_name") > 1)
+        return {
+            group: shortened(name or "(unnamed)") + (f" {'x'.join(map(str, grid))}" if shared and grid else "")
+            for group, name, grid, shared in labels.iter_rows()
+        }
+
+    @cached_property
     def gap(self) -> tuple[float, float, float] | None:
         """Measured pause between dependent kernels: median, p25, p75."""
         return dependent_gap(self.work.kernels)
+
+    @cached_property
+    def call_time(self) -> CallTime:
+        """The CUDA calls of each thread."""
+        return CallTime(self.trace.calls, "thread")
 
     @cached_property
     def max_depth(self) -> int:
@@ -109,51 +140,67 @@ class Arm:
 
 
 def build_arms(traces: list[Trace], pattern: str | None, warm_up: int, letters: list[str] | None = None) -> list[Arm]:
-    """Measure every trace under its arm's letter, with solo durations from the first eager one among them."""
+    """Measure every trace under its arm's letter; traces of one letter are blocks of one arm."""
+    trusts = together(*(partial(examine, trace) for trace in traces))
     labels = matched_labels([trace.kernel_keys for trace in traces])
     own = [labels.filter(pl.col("trace") == i) for i in range(len(traces))]
     groups = [group_of_instances(trace.kernels, mine) for trace, mine in zip(traces, own, strict=True)]
     shares = [_graph_share(trace) for trace in traces]
     roles = [_role(trace, share) for trace, share in zip(traces, shares, strict=True)]
-    eager = roles.index("eager") if "eager" in roles else None
-    known = [alone(trace.kernels, group, "same trace") for trace, group in zip(traces, groups, strict=True)]
+    names = letters or list(LETTERS[: len(traces)])
     phases = comparable_phases(traces, pattern)
-    arms = []
-    for i, trace in enumerate(traces):
-        solo = known[i]
-        if eager is not None and roles[i] != "eager":
-            names = labels.select("group", name=pl.coalesce("name", "short_name"))
-            names = names.unique("group", keep="first", maintain_order=True)
-            from_eager = known[eager].with_columns(solo_from=pl.lit("eager arm"))
-            solo = first_known(from_eager, by_name(traces[eager].kernels, groups[eager], names), solo)
-        work = assigned(trace.kernels, trace.copies, trace.graph_executions, phases[i], groups[i])
-        found = instance_episodes(work.kernels, solo)
-        arms.append(
-            Arm(
-                letter=(letters or LETTERS)[i],
-                trace=trace,
-                trust=examine(trace),
-                labels=own[i],
-                phases=phases[i],
-                work=work,
-                role=roles[i],
-                graph_share=shares[i],
-                solo=solo,
-                found=found,
-                figures=instance_figures(phases[i], work, found.episodes, warm_up),
-            )
+    works = [
+        assigned(trace.kernels, trace.copies, trace.graph_executions, of_trace, group)
+        for trace, of_trace, group in zip(traces, phases, groups, strict=True)
+    ]
+    ran = [
+        Ran(letter, role == "eager", Launched(work.kernels, of_trace.instances))
+        for letter, role, work, of_trace in zip(names, roles, works, phases, strict=True)
+    ]
+    sources = SoloSources(ran, _names(labels))
+
+    def arm(i: int) -> Arm:
+        trace, solo = traces[i], sources.of(i)
+        kernels = works[i].kernels.with_columns(of_instances(solo.kind, solo.by_kind), kind=solo.kind)
+        work = works[i]._replace(kernels=kernels)
+        found = instance_episodes(kernels, solo.by_kind)
+        return Arm(
+            letter=names[i],
+            trace=trace,
+            trust=trusts[i],
+            labels=own[i],
+            phases=phases[i],
+            work=work,
+            role=roles[i],
+            graph_share=shares[i],
+            solo=solo.by_group,
+            found=found,
+            figures=instance_figures(phases[i], work, found.episodes, warm_up),
         )
-    return arms
+
+    return together(*(partial(arm, i) for i in range(len(traces))))
+
+
+def _names(labels: pl.DataFrame) -> pl.DataFrame:
+    """``group`` and ``name`` of every kernel of any trace."""
+    names = labels.select("group", name=pl.coalesce("name", "short_name"))
+    return names.unique("group", keep="first", maintain_order=True)
 
 
 def comparable_phases(traces: list[Trace], pattern: str | None) -> list[Phases]:
     """The phases of each trace; where no phase is in all of them, each trace as a whole."""
-    found = [phases_of(trace, pattern) for trace in traces]
+    found = together(*(partial(phases_of, trace, pattern) for trace in traces))
     names = [set(phases.instances["phase"]) for phases in found if phases.instances.height]
     if not names or set.intersection(*names):
         return found
     return [
-        whole_trace(trace.kernels, trace.copies, trace.graph_executions, "no phase is in every arm: the whole trace")
+        whole_trace(
+            trace.kernels,
+            trace.copies,
+            trace.graph_executions,
+            trace.calls,
+            "no phase is in every arm: the whole trace",
+        )
         for trace in traces
     ]
 

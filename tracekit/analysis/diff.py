@@ -1,19 +1,30 @@
 """Answer of ``tracekit diff``: every arm against the first, phase by phase and kernel by kernel."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 import tracekit
 from tracekit.analysis.arms import LETTERS, Arm, build_arms
+from tracekit.analysis.beside import contention_of, overlap_sets_of
+from tracekit.analysis.checks import trust_checks, withheld
+from tracekit.analysis.explanations import explanations
 from tracekit.analysis.gate import tripped
 from tracekit.analysis.kernel_diff import compare_kernels
+from tracekit.analysis.mechanics import mechanics_of
 from tracekit.analysis.phase_diff import PhasePair, Side, measure_phases, pair_of, phase_names
-from tracekit.analysis.results import OUTSIDE, Diff, Number, Phase, Verdict, Warn
+from tracekit.analysis.regrouping import regrouped
+from tracekit.analysis.results import OUTSIDE, Diff, Explanation, Number, Phase, Verdict, Warn
 from tracekit.analysis.rows import number
 from tracekit.analysis.statistics import ratio_of_blocks, ratio_of_medians, status
 from tracekit.analysis.verdict import APART, overall, switch, verdict_of, winner_of
+from tracekit.analysis.wanted import By
+from tracekit.analysis.waterfall import Waterfall, waterfall
+from tracekit.analysis.what_if import what_if
 from tracekit.frameworks import Framework, detect
+from tracekit.graph.dumps import Dump
+from tracekit.together import together
 from tracekit.trace.reader import Trace
 from tracekit.units import percent, shortened
 
@@ -26,31 +37,50 @@ def compare(
     pattern: str | None = None,
     warm_up: int = 1,
     gate: list[str] | None = None,
+    questions: Sequence[str] = (),
+    dumps: Sequence[Dump] = (),
+    by: By = "launch",
 ) -> Diff:
     """Compare two or more arms, each a trace or several blocks recorded in turn with the other arms' blocks.
 
     ``warm_up`` instances of a repeated phase are left out. ``gate`` holds conditions as ``check_gate`` takes them;
-    ``Diff.gate`` says which came true.
+    ``Diff.gate`` says which came true. ``questions`` are what-ifs; ``dumps`` show the edges of graphs. ``by`` is what
+    kernels, sets of them and contention are told apart by; phases and verdicts do not depend on it.
     """
     sides = _measured(arms, pattern, warm_up)
     blocks = [block for side in sides for block in side]
     first, others = sides[0], sides[1:]
+    told, unknown = regrouped(sides, by)
     framework = _framework(blocks)
     phases: list[Phase] = []
     kernels, only_a, only_b = [], [], []
     verdicts: list[Verdict] = []
     measured = measure_phases(sides, phase_names(blocks))
-    leaders = {name: _leaders(each) for name, (_, each) in measured.items()}
+    checks = trust_checks(sides, {name: each for name, (_, each) in measured.items()})
+    letters = [side[0].letter for side in sides]
+    leaders = {name: [] if withheld(checks, name, letters) else _leaders(each) for name, (_, each) in measured.items()}
+    serial_arms = {name: _serial_arm(sides, each) for name, (_, each) in measured.items()}
     for i, other in enumerate(others, start=1):
         pairs = [
-            pair_of(name, basis, each[0], each[i], _serial_arm(sides, each)) for name, (basis, each) in measured.items()
+            pair_of(
+                name,
+                basis,
+                each[0],
+                each[i],
+                serial_arms[name],
+                _eager(sides, each),
+                withheld(checks, name, ("a", letters[i])),
+            )
+            for name, (basis, each) in measured.items()
         ]
         conflict = {"a", "b"} <= {winner_of(pair) for pair in pairs if pair.name != OUTSIDE}
-        for pair in pairs:
-            verdict = verdict_of(pair, first[0], other[0], framework, conflict)
-            phases.append(_phase(pair, other[0], leaders[pair.name], verdict))
+        falls = together(*(partial(waterfall, pair) for pair in pairs))
+        for pair, fall in zip(pairs, falls, strict=True):
+            verdict = verdict_of(pair, fall, first[0], other[0], framework, conflict)
+            found = explanations(pair, fall, verdict.winner, first[0], other[0])
+            phases.append(_phase(pair, fall, other[0], leaders[pair.name], verdict, found))
         verdicts.append(overall(pairs, first[0], other[0], framework))
-        both, mine, theirs = compare_kernels(first, other)
+        both, mine, theirs = compare_kernels(told[0], told[i])
         kernels += both
         only_a += mine
         only_b += theirs
@@ -59,7 +89,7 @@ def compare(
         tracekit=tracekit.__version__,
         command="diff",
         traces=[block.trust.line for block in blocks],
-        warnings=_warnings(sides, phases),
+        warnings=[*_warnings(sides, phases), *unknown],
         arms=[block.line() for block in blocks],
         phases=phases,
         kernels=kernels,
@@ -68,7 +98,18 @@ def compare(
         verdict=verdicts[0] if len(others) == 1 else _over_all_arms(lead, leaders, phases),
         gate=tripped(phases, gate or []),
         profiler=[],
+        what_if=what_if(sides, measured, serial_arms, questions, dumps),
+        trust=checks,
+        overlaps=overlap_sets_of(told),
+        contention=contention_of(told),
+        by=by,
+        mechanics=mechanics_of(sides, {name: of_arms for name, (_, of_arms) in measured.items()}),
     )
+
+
+def _eager(sides: list[list[Arm]], of_phase: list[Side]) -> Side | None:
+    """The phase in the first eager arm."""
+    return next((side for arm, side in zip(sides, of_phase, strict=True) if arm[0].role == "eager"), None)
 
 
 def _serial_arm(sides: list[list[Arm]], of_phase: list[Side]) -> tuple[str, float] | None:
@@ -96,7 +137,14 @@ def _framework(arms: list[Arm]) -> Framework | None:
     return detect(kernels, ranges)
 
 
-def _phase(pair: PhasePair, other: Arm, leaders: list[str], verdict: Verdict) -> Phase:
+def _phase(
+    pair: PhasePair,
+    fall: Waterfall | None,
+    other: Arm,
+    leaders: list[str],
+    verdict: Verdict,
+    found: list[Explanation],
+) -> Phase:
     interval = pair.interval
     values: dict[str, Number | None] = {}
     for letter, side in (("a", pair.a), ("b", pair.b)):
@@ -130,6 +178,8 @@ def _phase(pair: PhasePair, other: Arm, leaders: list[str], verdict: Verdict) ->
         best=leaders[0] if len(leaders) == 1 else None,
         leaders=leaders,
         verdict=verdict,
+        waterfall=list(fall.steps.values()) if fall else [],
+        explanations=found,
     )
 
 
@@ -145,7 +195,7 @@ def _leaders(sides: list[Side]) -> list[str]:
     """The letters of the arm with the least phase time, first, and of those not set apart from it."""
     times = {letter: side.times for letter, side in zip(LETTERS, sides, strict=False) if side.count}
     method = ratio_of_blocks if any(side.blocks > 1 for side in sides) else ratio_of_medians
-    if len(times) < 2 or any(side.unsteady for side in sides):
+    if len(times) < 2:
         return []
     ordered = sorted(times, key=lambda letter: (float(np.median(times[letter])), letter))
     least = ordered[0]

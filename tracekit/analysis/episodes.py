@@ -23,10 +23,13 @@ EPISODES = pl.Schema(
         ("solo_low", pl.Float64()),
         ("solo_high", pl.Float64()),
         ("unknown", pl.Int64()),
+        ("cluster", pl.UInt32()),
     ]
 )
 """One row an episode: ``wall`` (W), ``solo`` (S over the members whose solo duration is known) with its
-p25-p75 bounds, ``unknown`` (overlapped time of the other members), ``set`` (a fingerprint of its kernels)."""
+p25-p75 bounds, ``unknown`` (overlapped time of the other members), ``set`` (a fingerprint of its kernels), ``cluster``
+(one for episodes that an instance takes part in both of: how much of its work it did in either is not measured, only
+assumed)."""
 
 
 class Found(NamedTuple):
@@ -36,10 +39,13 @@ class Found(NamedTuple):
     kernels: pl.DataFrame
 
 
-def find_episodes(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame, place: Ints) -> Found:
+def find_episodes(
+    kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame, place: Ints, kind: pl.Series | None = None
+) -> Found:
     """Episodes of each place (a device, or a phase instance on a device).
 
-    An instance running alone progresses at its solo rate, so
+    ``solo`` (SOLO) is by ``kind``, where that is not the ``group`` of each instance. An instance running alone
+    progresses at its solo rate, so
     S = sum over members of (solo - time alone) x (share of the member's overlapped time in the episode).
     """
     moments = sweep(*arrays(kernels), group=place)
@@ -61,7 +67,7 @@ def find_episodes(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame, p
     count = begin.size
     work = {
         name: (durations - (duration - beside)) * (inside / beside)
-        for name, durations in _looked_up(kernel, solo).items()
+        for name, durations in _looked_up(kernel if kind is None else kind.to_numpy()[member], solo).items()
     }
     unknown = np.isnan(work["solo"])
     size = int(kernel.max(initial=0)) + 1
@@ -80,11 +86,20 @@ def find_episodes(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame, p
             "known": np.bincount(episode[unknown], minlength=count) == 0,
             **{name: np.bincount(episode, np.nan_to_num(values), minlength=count) for name, values in work.items()},
             "unknown": np.bincount(episode[unknown], inside[unknown], minlength=count).astype(np.int64),
+            "cluster": _clusters(low, counts, count),
         }
     )
     sets = kernels_of.group_by("episode").agg(set=pl.col("group").hash(seed=0).sum())
     episodes = episodes.join(sets, on="episode").select(list(EPISODES))
     return Found(episodes.cast(EPISODES).sort("episode"), kernels_of)
+
+
+def _clusters(first: Ints, counts: Ints, episodes: int) -> Ints:
+    """Number episodes so that those which an instance links, ``counts`` of them from ``first`` on, share a number."""
+    begun = np.bincount(first, minlength=episodes + 1) - np.bincount(first + counts - 1, minlength=episodes + 1)
+    linked = np.cumsum(begun)[:-1] > 0
+    clusters: Ints = np.cumsum(np.concatenate([[0], ~linked[:-1]])) if episodes else np.zeros(0, np.int64)
+    return clusters
 
 
 _SOLO = ("solo", "solo_low", "solo_high")

@@ -22,7 +22,10 @@ DEVICES = 1 << 31
 
 
 class Work(NamedTuple):
-    """GPU work of one trace, each frame with an ``instance`` column; kernels also have ``group``."""
+    """GPU work of one trace, each frame with an ``instance`` column.
+
+    Kernels also have ``group``, ``kind`` (what a solo duration is known of) and that ``solo`` duration.
+    """
 
     kernels: pl.DataFrame
     copies: pl.DataFrame
@@ -36,9 +39,9 @@ def assigned(
     phases: Phases,
     group: pl.Series,
 ) -> Work:
-    """Put each row's phase instance, and each kernel's ``group``, beside it."""
+    """Put each row's phase instance, and each kernel's ``group``, beside it; every group is one kind of work."""
     return Work(
-        kernels.with_columns(instance=phases.kernels, group=group),
+        kernels.with_columns(instance=phases.kernels, group=group, kind=group),
         copies.with_columns(instance=phases.copies),
         graph_executions.with_columns(instance=phases.graph_executions),
     )
@@ -155,9 +158,9 @@ def _time_with(rows: pl.DataFrame, depths: dict[str, int]) -> pl.DataFrame:
 
 
 def instance_episodes(kernels: pl.DataFrame, solo: pl.DataFrame) -> Found:
-    """Episodes within each phase instance, with their ``instance``."""
+    """Episodes within each phase instance, with their ``instance``; ``solo`` (SOLO) is by kind."""
     rows = _place(_rows_with_instance(kernels))
-    found = find_episodes(rows, rows["group"], solo, rows["place"].to_numpy())
+    found = find_episodes(rows, rows["group"], solo, rows["place"].to_numpy(), rows["kind"])
     return found._replace(episodes=found.episodes.with_columns(instance=(pl.col("place") // DEVICES).cast(pl.UInt32)))
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis.arms import Arm
+from tracekit.analysis.grouped import Grouped
 from tracekit.analysis.kernels import DURATION, LABELS, durations_by
 from tracekit.analysis.results import OUTSIDE, KernelComparison, KernelOnOneSide
 from tracekit.analysis.rows import kernel_of, number
 from tracekit.analysis.solo import first_known
 from tracekit.analysis.statistics import (
-    FEWEST,
     Floats,
     Interval,
     discoveries,
@@ -21,11 +21,8 @@ from tracekit.analysis.statistics import (
     ratio_of_medians,
     status,
 )
-
-TIME_BLOCKS = 20
-"""Blocks that a trace's kernels are divided into by start time where no repeated phase divides them.
-Instances of one block, or of one phase instance, met the same state of the machine and are not independent."""
-
+from tracekit.analysis.thresholds import FEWEST
+from tracekit.numbering import numbered
 
 Blocks = list[Arm]
 """One side of a comparison: a trace, or several blocks of one arm."""
@@ -76,39 +73,22 @@ def _samples(side: Blocks, other: Blocks) -> pl.DataFrame:
     """Median duration of each kernel in each independent moment (or block, where there are several)."""
     if len(side) == 1 and len(other) == 1:
         return _moments(side[0])
-    medians = [
-        block.counted.group_by("group").agg(value=(pl.col("end") - pl.col("start")).median()).with_columns(block=i)
-        for i, block in enumerate(side)
-    ]
+    medians = [_medians(block.counted).with_columns(block=i) for i, block in enumerate(side)]
     return pl.concat(medians).sort("group", "block").select("group", "value")
 
 
 def _moments(arm: Arm) -> pl.DataFrame:
-    """Median duration of each kernel in each independent moment: ``group``, ``value``.
-
-    A moment is an instance of a repeated phase, or else a block of the trace's time.
-    """
+    """Median duration of each kernel in each independent moment: ``group``, ``value``."""
     rows = arm.counted
-    if rows.is_empty():
-        return pl.DataFrame(schema={"group": pl.UInt32, "value": pl.Float64})
-    repeated = arm.figures.filter(~pl.col("warm_up")).filter(pl.len().over("phase") > 1)["instance"]
-    in_phase = rows["instance"].is_in(repeated.implode()).fill_null(False)
-    first, last = rows.select(pl.col("start").min(), pl.col("end").max()).row(0)
-    # All nodes of a graph launch are of one moment.
-    launched = pl.col("start").min().over("process", "correlation")
-    begun = pl.when(pl.col("graph_node").is_not_null()).then(launched).otherwise("start")
-    block = (begun - first) * TIME_BLOCKS // max(last - first, 1)
-    moments = [
-        rows.filter(in_phase).select("group", DURATION.alias("duration"), moment=pl.col("instance").cast(pl.Int64)),
-        rows.filter(~in_phase).select("group", DURATION.alias("duration"), moment=-1 - block),
-    ]
-    return (
-        pl.concat(moments)
-        .group_by("group", "moment")
-        .agg(value=pl.col("duration").median())
-        .sort("group", "moment")
-        .select("group", "value")
-    )
+    together = numbered([rows["group"], arm.moments])
+    medians = _medians(rows.with_columns(group=pl.Series(together.of_rows)))
+    return medians.with_columns(group=rows["group"].gather(together.first()))
+
+
+def _medians(rows: pl.DataFrame) -> pl.DataFrame:
+    """Median duration of the kernels of each ``group``: ``group``, ``value``."""
+    of = Grouped.of(rows["group"].cast(pl.Int64), rows["end"] - rows["start"])
+    return pl.DataFrame({"group": pl.Series(of.group, dtype=pl.UInt32), "value": of.quantile(0.5)})
 
 
 def _tested(both: pl.DataFrame, a: Blocks, b: Blocks) -> pl.DataFrame:

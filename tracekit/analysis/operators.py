@@ -1,11 +1,16 @@
-"""Operators: the framework range in which a kernel was launched, or its graph node created."""
+"""Operators: the framework range in which a kernel was launched, or its graph node created, and the module."""
 
 from typing import NamedTuple
 
 import polars as pl
 
 from tracekit.analysis.open_ranges import range_of_calls
+from tracekit.analysis.results import Warn
 from tracekit.frameworks import LIBRARY_DOMAINS
+from tracekit.trace.reader import Trace
+
+MODULES = "tracekit.modules"
+"""NVTX domain of the ranges of modules, named by their path in the model (capture.annotate.module_calls)."""
 
 LONGEST_CHAIN = 64
 """Clones of clones that are followed."""
@@ -20,26 +25,44 @@ class Operators(NamedTuple):
     looping: int
 
 
+def operators_of(trace: Trace, kernels: pl.DataFrame) -> Operators:
+    """The operators of some of a trace's kernels."""
+    work = pl.concat([frame.select(*_LAUNCH, "graph_node") for frame in (trace.kernels, trace.copies)])
+    return find_operators(kernels, work, trace.calls, trace.ranges, trace.node_events)
+
+
+def operator_warnings(found: Operators) -> list[Warn]:
+    """Say what keeps operators from being known."""
+    if not found.looping:
+        return []
+    message = f"{found.looping} graph nodes are recorded as copies of each other in a loop: their operator is unknown"
+    return [Warn("node_loop", message, found.looping)]
+
+
 def find_operators(
-    kernels: pl.DataFrame, copies: pl.DataFrame, calls: pl.DataFrame, ranges: pl.DataFrame, node_events: pl.DataFrame
+    kernels: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame, ranges: pl.DataFrame, node_events: pl.DataFrame
 ) -> Operators:
     """The innermost range open when an eager kernel was launched, or when its graph node was created.
 
-    Frames follow ``tracekit.trace.schema``. A replayed node leads through its originals to the first one's
-    creation. An executable that was updated keeps its node ids while it runs other work: there the j-th node
-    of a launch is the j-th one created on the launching thread since its previous graph launch, when their
+    Where modules are annotated, it is called ``operator in module``, or by the module alone where no operator has a
+    range. Frames follow ``tracekit.trace.schema``; ``work`` are all kernels and copies of the trace (``process``,
+    ``correlation``, ``graph_node``), ``kernels`` those asked about. A replayed node leads through its originals to the
+    first one's creation. An executable that was updated keeps its node ids while it runs other work: there the j-th
+    node of a launch is the j-th one created on the launching thread since its previous graph launch, when their
     numbers agree, else unknown.
     """
-    numbered = ranges.filter(
-        ~pl.col("domain").fill_null("").str.contains(f"^tracekit|(?i){LIBRARY_DOMAINS.pattern}")
-    ).with_row_index("range")
+    domain = pl.col("domain").fill_null("")
+    framework = ranges.filter(~domain.str.contains(f"^tracekit|(?i){LIBRARY_DOMAINS.pattern}"))
+    modules = ranges.filter(domain == MODULES)
     # An executable's node is listed with its original and without; the last original given counts.
     events = node_events.sort("original", "start", nulls_last=False).unique(["process", "node"], keep="last")
     created = events.filter(pl.col("original").is_null())
     roots, looping = _roots(events)
+    if framework.is_empty() and modules.is_empty():
+        return Operators(pl.Series("operator", [None], pl.String).new_from_index(0, kernels.height), looping)
     launches = calls.filter(pl.col("role").is_in(["launch", "graph launch"]) & pl.col("correlation").is_not_null())
     launches = launches.sort("start").unique(_LAUNCH, keep="first", maintain_order=True)
-    replayed = _updated(kernels, copies, calls, launches, created)
+    replayed = _updated(kernels, work, calls, launches, created)
     by_node = roots.join(created, left_on=["process", "root"], right_on=["process", "node"])
     moments = (
         kernels.select(*_LAUNCH, "graph_node", "start")
@@ -60,17 +83,20 @@ def find_operators(
         call=pl.when(pl.col("updated")).then("renewed").when(in_graph).then("created").when(~late).then("launched"),
         thread=pl.when(pl.col("updated")).then("renewer").when(in_graph).then("creator").otherwise("thread"),
     ).drop_nulls("call")
-    found = range_of_calls(moments, numbered.with_columns(phase="name"), innermost=True) if numbered.height else moments
-    names = numbered.select("range", operator="name")
-    operators = (
-        found.join(names, on="range").select("kernel", "operator") if "range" in found.columns else _NOTHING.clone()
-    )
     every = pl.DataFrame({"kernel": pl.int_range(kernels.height, dtype=pl.UInt32, eager=True)})
-    joined = every.join(operators, on="kernel", how="left", maintain_order="left")
-    return Operators(joined["operator"], looping)
+    names = every.join(_open_then(moments, framework).rename({"name": "operator"}), on="kernel", how="left")
+    names = names.join(_open_then(moments, modules).rename({"name": "module"}), on="kernel", how="left").sort("kernel")
+    both = pl.format("{} in {}", "operator", "module")
+    return Operators(names.select(operator=pl.coalesce(both, "operator", "module"))["operator"], looping)
 
 
-_NOTHING = pl.DataFrame(schema={"kernel": pl.UInt32, "operator": pl.String})
+def _open_then(moments: pl.DataFrame, ranges: pl.DataFrame) -> pl.DataFrame:
+    """The innermost range open at each moment: ``kernel``, ``name``."""
+    if ranges.is_empty():
+        return pl.DataFrame(schema={"kernel": pl.UInt32, "name": pl.String})
+    numbered = ranges.with_row_index("range")
+    found = range_of_calls(moments, numbered, innermost=True)
+    return found.join(numbered.select("range", "name"), on="range").select("kernel", "name")
 
 
 def _roots(events: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -88,7 +114,7 @@ def _roots(events: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _updated(
-    kernels: pl.DataFrame, copies: pl.DataFrame, calls: pl.DataFrame, launches: pl.DataFrame, created: pl.DataFrame
+    kernels: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame, launches: pl.DataFrame, created: pl.DataFrame
 ) -> pl.DataFrame:
     """For kernels of updated executables: ``kernel``, ``updated``, and when and by whom their node was renewed.
 
@@ -96,9 +122,12 @@ def _updated(
     """
     commits = launches.filter(pl.col("role") == "graph launch").select(*_LAUNCH, "thread", "start").sort("start")
     owner = pl.col("graph_node") // (1 << 32)
-    nodes = pl.concat([frame.select(*_LAUNCH, "graph_node") for frame in (kernels, copies)]).drop_nulls("graph_node")
-    nodes = nodes.unique().with_columns(
-        order=pl.col("graph_node").rank("ordinal").over(_LAUNCH), nodes=pl.len().over(_LAUNCH), executable=owner
+    nodes = (
+        work.drop_nulls("graph_node")
+        .unique()
+        .with_columns(
+            order=pl.col("graph_node").rank("ordinal").over(_LAUNCH), nodes=pl.len().over(_LAUNCH), executable=owner
+        )
     )
     executables = nodes.group_by(_LAUNCH).agg(pl.col("executable").first())
     commits = commits.join(executables, on=_LAUNCH, how="left", maintain_order="left")

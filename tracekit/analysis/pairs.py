@@ -63,12 +63,12 @@ def crossings(intervals: pl.DataFrame, disjoint: pl.DataFrame) -> pl.DataFrame:
     return intervals[left].with_columns(overlap=pl.Series(overlap, dtype=pl.Int64))
 
 
-def kernel_pairs(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame) -> pl.DataFrame:
+def kernel_pairs(kernels: pl.DataFrame, group: pl.Series, solo: pl.Series) -> pl.DataFrame:
     """Pairs of kernels that ran side by side on one device, longest first: PAIRS.
 
-    ``group`` numbers the kernel of each instance; ``solo`` has ``group`` and ``solo`` (median, ns).
+    ``group`` numbers the kernel of each instance, ``solo`` is its solo duration (ns; null: unknown).
     """
-    rows = kernels.select("start", "end", "device", group=group).filter(kernels["overlapped"] > 0)
+    rows = kernels.select("start", "end", "device", group=group, solo=solo).filter(kernels["overlapped"] > 0)
     rows = rows.sort("device", "start", "end", "group")
     size = int(rows["group"].max() or 0) + 1  # type: ignore[arg-type]
     sums = [pl.DataFrame(schema={"pair": pl.Int64, "overlap_ns": pl.Int64, "instances": pl.UInt32})]
@@ -90,7 +90,7 @@ def kernel_pairs(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame) ->
         before += device_rows.height
     total = pl.concat(sums).group_by("pair").agg(pl.col("overlap_ns", "instances").sum())
     for side, members in involved.items():
-        total = total.join(_median_stretch(members, rows, solo, f"stretch_{side}"), on="pair", how="left")
+        total = total.join(_median_stretch(members, rows, f"stretch_{side}"), on="pair", how="left")
     return (
         total.with_columns(a=pl.col("pair") // size, b=pl.col("pair") % size)
         .select(list(PAIRS))
@@ -99,12 +99,9 @@ def kernel_pairs(kernels: pl.DataFrame, group: pl.Series, solo: pl.DataFrame) ->
     )
 
 
-def _median_stretch(members: list[Ints], rows: pl.DataFrame, solo: pl.DataFrame, name: str) -> pl.DataFrame:
+def _median_stretch(members: list[Ints], rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Median of duration / solo over the instances of each pair; ``members`` number pairs and instances."""
-    known = rows.select("group", duration=pl.col("end") - pl.col("start")).join(
-        solo.select("group", "solo"), on="group", how="left", maintain_order="left"
-    )
-    stretch = known.select(stretch=pl.col("duration") / pl.col("solo"))["stretch"]
+    stretch = rows.select(stretch=(pl.col("end") - pl.col("start")) / pl.col("solo"))["stretch"]
     numbers = distinct(np.concatenate([*members, np.empty(0, np.int64)]))
     count = max(rows.height, 1)
     frame = pl.DataFrame({"pair": numbers // count, name: stretch.gather(numbers % count)})

@@ -1,7 +1,7 @@
 """Phases of two arms: their times on one basis, what made them up, and the ratio with its interval."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +9,11 @@ import polars as pl
 
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.kernels import DURATION
+from tracekit.analysis.phase_work import PhaseWork, phase_works
 from tracekit.analysis.results import ALL, OUTSIDE
 from tracekit.analysis.statistics import Floats, Interval, ratio_of_blocks, ratio_of_medians
 from tracekit.analysis.steadiness import unsteady
+from tracekit.together import together
 
 PERIOD, ISOLATED, SPAN = (
     "period: last GPU completion to last GPU completion",
@@ -22,10 +24,6 @@ PERIOD, ISOLATED, SPAN = (
 
 GAIN_COVERAGE = 0.9
 """Share of overlapped time whose members need a known solo duration before a gain is stated."""
-
-PARTS = ("kernels", "overlap", "copies", "gaps")
-"""A phase's time is the sum of: solo time of its kernels, minus what overlapping gained (so a loss adds),
-copies beside no kernel, and the rest, in which the GPU did nothing."""
 
 
 class What(NamedTuple):
@@ -41,18 +39,19 @@ class Side:
     """One phase in one arm: medians over the counted instances, ns; None where not measured.
 
     ``times`` are those of the instances, or with several ``blocks`` the blocks' medians. ``lost``: records are missing.
+    ``works`` has what each block's instances spent their time on.
     """
 
     count: int
     warm_up: int
     times: Floats
     medians: dict[str, float | None]
-    parts: dict[str, float] | None
     serial: What | None
     coverage: float
     kernel_rows: int
     kernel_ns: int
     lost: bool
+    works: tuple[PhaseWork, ...]
     blocks: int = 1
 
     @cached_property
@@ -68,7 +67,8 @@ class Side:
 
 @dataclass(frozen=True)
 class PhasePair:
-    """One phase in two arms. ``serial_arm``: the letter and time (ns) of a measured arm of graphs without overlap."""
+    """One phase in two arms. ``serial_arm``: the letter and time (ns) of a measured arm of graphs without overlap;
+    ``eager``: the phase in the arm that solo durations come from first. ``withheld``: why no verdict may be given."""
 
     name: str
     basis: str | None
@@ -76,6 +76,8 @@ class PhasePair:
     b: Side
     interval: Interval | None
     serial_arm: tuple[str, float] | None = None
+    eager: Side | None = None
+    withheld: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float | None:
@@ -108,11 +110,18 @@ def _work_time(arm: Arm) -> pl.DataFrame:
 
 def measure_phases(arms: list[list[Arm]], names: list[str]) -> dict[str, tuple[str | None, list[Side]]]:
     """Each phase's time basis, one for all arms, and its side in each of them; an arm is a list of blocks."""
-    measured = {}
-    for name in names:
-        basis = None if name == OUTSIDE else basis_of([block for blocks in arms for block in blocks], name)
-        measured[name] = basis, [_merged([side_of(block, name, basis) for block in blocks]) for blocks in arms]
-    return measured
+    every = [block for blocks in arms for block in blocks]
+    bases = {name: None if name == OUTSIDE else basis_of(every, name) for name in names}
+    found = iter(together(*(partial(_sides_of, block, bases) for block in every)))
+    sides = [[next(found) for _ in blocks] for blocks in arms]
+    return {name: (bases[name], [_merged([block[name] for block in blocks]) for blocks in sides]) for name in names}
+
+
+def _sides_of(arm: Arm, bases: dict[str, str | None]) -> dict[str, Side]:
+    """Every phase of one arm."""
+    timed = {name: timed_of(arm, name, basis) for name, basis in bases.items()}
+    works = phase_works(arm, timed)
+    return {name: side_of(arm, name, rows, works[name]) for name, rows in timed.items()}
 
 
 def _merged(sides: list[Side]) -> Side:
@@ -120,16 +129,12 @@ def _merged(sides: list[Side]) -> Side:
     if len(sides) == 1:
         return sides[0]
     timed = [side for side in sides if side.time is not None]
-    parts = [side.parts for side in timed if side.parts is not None]
     serial = [side.serial for side in timed if side.serial is not None]
     return Side(
         count=sum(side.count for side in sides),
         warm_up=sum(side.warm_up for side in sides),
         times=np.array([side.time for side in timed], np.float64),
         medians={field: _middle([side.medians[field] for side in timed]) for field in sides[0].medians},
-        parts={part: float(np.mean([each[part] for each in parts])) for part in PARTS}
-        if parts and len(parts) == len(timed)
-        else None,
         serial=What(*(float(np.median(values)) for values in zip(*serial, strict=True)))
         if serial and len(serial) == len(timed)
         else None,
@@ -137,6 +142,7 @@ def _merged(sides: list[Side]) -> Side:
         kernel_rows=sum(side.kernel_rows for side in sides),
         kernel_ns=sum(side.kernel_ns for side in sides),
         lost=any(side.lost for side in sides),
+        works=tuple(work for side in sides for work in side.works),
         blocks=len(sides),
     )
 
@@ -146,11 +152,19 @@ def _middle(values: list[float | None]) -> float | None:
     return float(np.median(known)) if known and len(known) == len(values) else None
 
 
-def pair_of(name: str, basis: str | None, a: Side, b: Side, serial_arm: tuple[str, float] | None = None) -> PhasePair:
+def pair_of(
+    name: str,
+    basis: str | None,
+    a: Side,
+    b: Side,
+    serial_arm: tuple[str, float] | None = None,
+    eager: Side | None = None,
+    withheld: tuple[str, ...] = (),
+) -> PhasePair:
     """Two sides of a phase with the interval of their ratio: over blocks where there are several, else instances."""
     over_blocks = a.blocks > 1 or b.blocks > 1
     interval = ratio_of_blocks(a.times, b.times) if over_blocks else ratio_of_medians(a.times, b.times)
-    return PhasePair(name, basis, a, b, interval, serial_arm)
+    return PhasePair(name, basis, a, b, interval, serial_arm, eager, withheld)
 
 
 def basis_of(arms: list[Arm], name: str) -> str | None:
@@ -170,33 +184,33 @@ def counted_of(arm: Arm, name: str) -> pl.DataFrame:
     return arm.figures.filter((pl.col("phase") == name) & ~pl.col("warm_up"))
 
 
-def side_of(arm: Arm, name: str, basis: str | None) -> Side:
-    """Measure one phase of one arm."""
-    kernel_rows, kernel_ns = arm.kernel_totals.get(name, (0, 0))
+def timed_of(arm: Arm, name: str, basis: str | None) -> pl.DataFrame:
+    """Figures of the phase's counted instances that have a ``time`` on this basis."""
     time = {
         PERIOD: pl.col("period"),
         ISOLATED: pl.col("last") - pl.col("start"),
         SPAN: pl.col("last") - pl.col("first"),
         None: pl.lit(None, pl.Int64),
     }[basis]
-    rows = counted_of(arm, name).with_columns(time=time).filter(pl.col("time").is_not_null())
-    rows = rows.with_columns(
-        gpu_span=pl.col("last") - pl.col("first"),
-        wall=pl.col("end") - pl.col("start"),
-        gaps=pl.col("time") - pl.col("active"),
-    )
+    return counted_of(arm, name).with_columns(time=time).filter(pl.col("time").is_not_null())
+
+
+def side_of(arm: Arm, name: str, timed: pl.DataFrame, work: PhaseWork) -> Side:
+    """Measure one phase of one arm, whose counted instances have their ``time``."""
+    kernel_rows, kernel_ns = arm.kernel_totals.get(name, (0, 0))
+    rows = timed.with_columns(gpu_span=pl.col("last") - pl.col("first"), wall=pl.col("end") - pl.col("start"))
     coverage = float(rows["coverage"].median() or 0.0) if rows.height else 0.0  # type: ignore[arg-type]
     return Side(
         count=rows.height,
         warm_up=arm.figures.filter((pl.col("phase") == name) & pl.col("warm_up")).height,
         times=rows["time"].to_numpy().astype(np.float64),
         medians=_medians(arm, name, rows, coverage),
-        parts=_parts(arm, rows, coverage),
         serial=_serial(arm, rows, coverage),
         coverage=coverage,
         kernel_rows=kernel_rows,
         kernel_ns=kernel_ns,
         lost=arm.trust.sums_withheld,
+        works=(work,),
     )
 
 
@@ -218,20 +232,6 @@ def _medians(arm: Arm, name: str, rows: pl.DataFrame, coverage: float) -> dict[s
 def _median(rows: pl.DataFrame, column: str | pl.Expr) -> float | None:
     value = rows.select(pl.col(column) if isinstance(column, str) else column).to_series().median()
     return None if value is None else float(value)  # type: ignore[arg-type]
-
-
-def _parts(arm: Arm, rows: pl.DataFrame, coverage: float) -> dict[str, float] | None:
-    """Means of PARTS over the instances; they add up to the mean time. None where kernels are hidden."""
-    if rows.is_empty() or arm.trust.recording.withheld:
-        return None
-    gain = pl.col("gain") if coverage >= GAIN_COVERAGE else pl.lit(0.0)
-    means = rows.select(
-        kernels=(pl.col("busy") + gain).mean(),
-        overlap=-gain.mean(),
-        copies=pl.col("copying").mean(),
-        gaps=pl.col("gaps").mean(),
-    )
-    return {part: float(means[part][0]) for part in PARTS}
 
 
 def _serial(arm: Arm, rows: pl.DataFrame, coverage: float) -> What | None:

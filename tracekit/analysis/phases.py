@@ -8,6 +8,8 @@ from tracekit.analysis.kernels import DURATION
 from tracekit.analysis.open_ranges import levels, open_range, range_of_calls
 from tracekit.analysis.results import ALL
 from tracekit.frameworks import FRAMEWORK_RANGES, LIBRARY_DOMAINS
+from tracekit.trace.calls import COSTLY_SETUP_ROLES
+from tracekit.trace.launches import launch_calls
 
 DOMAIN = "tracekit"
 """Ranges in this NVTX domain are phases before any others."""
@@ -31,7 +33,7 @@ INSTANCES = pl.Schema(
 class Phases(NamedTuple):
     """The phases of one trace.
 
-    ``kernels``, ``copies`` and ``graph_executions`` give the instance of each row of the trace's frames
+    ``kernels``, ``copies``, ``graph_executions`` and ``calls`` give the instance of each row of the trace's frames
     (null: outside). ``basis`` says which ranges made the phases, ``unmatched`` that none matched the pattern.
     ``by_process`` counts pieces of work that belong to a range of another thread of their process,
     ``unlaunched`` those whose launch call is not recorded, which are outside.
@@ -41,6 +43,7 @@ class Phases(NamedTuple):
     kernels: pl.Series
     copies: pl.Series
     graph_executions: pl.Series
+    calls: pl.Series
     setup: pl.DataFrame
     basis: str
     unmatched: bool
@@ -63,14 +66,14 @@ def find_phases(
     framework and library ranges left out. Names that differ in a number only are one phase.
     """
     chosen, basis, innermost = _choose(ranges, calls, pattern)
-    work = [frame.select("start", "end", "process", "correlation") for frame in (kernels, copies, graph_executions)]
     if chosen.is_empty():
         missing = "no ranges" if pattern is None else f"no {basis}"
         return whole_trace(
-            kernels, copies, graph_executions, f"{missing}: the whole trace", unmatched=pattern is not None
+            kernels, copies, graph_executions, calls, f"{missing}: the whole trace", unmatched=pattern is not None
         )
-    called = range_of_calls(_launches(calls), chosen, innermost)
-    placed = [_place(frame, called) for frame in work]
+    called = calls.select("process", "thread", call="start").with_row_index("row")
+    called = range_of_calls(called, chosen, innermost).sort("row")
+    placed = [_place(frame, called, launch_calls(frame, calls)) for frame in (kernels, copies, graph_executions)]
     everything = pl.concat(placed)
     chosen = _keep_longest(chosen, everything)
     used = everything["range"].drop_nulls().unique()
@@ -80,14 +83,15 @@ def find_phases(
         .with_row_index("instance")
     )
     of_range = instances.select("range", "instance")
-    of_kernels, of_copies, of_executions = (
-        frame.join(of_range, on="range", how="left", maintain_order="left")["instance"] for frame in placed
+    of_kernels, of_copies, of_executions, of_calls = (
+        frame.join(of_range, on="range", how="left", maintain_order="left")["instance"] for frame in (*placed, called)
     )
     return Phases(
         instances.select(list(INSTANCES)).cast(INSTANCES),
         kernels=of_kernels,
         copies=of_copies,
         graph_executions=of_executions,
+        calls=of_calls,
         setup=_setup(calls, chosen, innermost, of_range),
         basis=basis,
         unmatched=False,
@@ -103,17 +107,6 @@ def normalised(name: pl.Expr) -> pl.Expr:
     name = name.str.replace_all(alone, "${1}#${2}").str.replace_all(alone, "${1}#${2}")
     counted = r"(?i)\b(step|iter|iteration|batch|layer|token|epoch|decode|prefill|request|req|seq)\d+\b"
     return name.str.replace_all(counted, "${1}#")
-
-
-def _launches(calls: pl.DataFrame) -> pl.DataFrame:
-    """The call of each (process, correlation): the first, where the runtime's calls the driver's."""
-    launches = calls.filter(pl.col("correlation").is_not_null()).select(
-        "process", "correlation", "thread", call="start"
-    )
-    counts = launches.group_by("process").agg(pl.col("correlation").n_unique(), calls=pl.len())
-    if counts.select((pl.col("correlation") == pl.col("calls")).all()).item():
-        return launches
-    return launches.sort("call", "thread").unique(["process", "correlation"], keep="first")
 
 
 def _choose(ranges: pl.DataFrame, calls: pl.DataFrame, pattern: str | None) -> tuple[pl.DataFrame, str, bool]:
@@ -134,11 +127,11 @@ def _choose(ranges: pl.DataFrame, calls: pl.DataFrame, pattern: str | None) -> t
     return outermost.filter(pl.col("level") == 0).drop("level"), "outermost NVTX ranges", False
 
 
-def _place(work: pl.DataFrame, called: pl.DataFrame) -> pl.DataFrame:
+def _place(work: pl.DataFrame, called: pl.DataFrame, launch: pl.Series) -> pl.DataFrame:
     """Add ``range`` to GPU work through its launch call; impossible and unknown calls leave it null."""
-    joined = work.join(called, on=["process", "correlation"], how="left", maintain_order="left")
+    of_call = called.select(pl.col("call", "range", "by_process").gather(launch))
     early = (pl.col("start") < pl.col("call")).fill_null(False)
-    return joined.select(
+    return pl.concat([work.select("start", "end"), of_call], how="horizontal").select(
         range=pl.when(~early).then("range"),
         duration=DURATION,
         by_process=pl.col("by_process").fill_null(False) & ~early,
@@ -160,7 +153,7 @@ def _keep_longest(chosen: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 def _setup(calls: pl.DataFrame, chosen: pl.DataFrame, innermost: bool, of_range: pl.DataFrame) -> pl.DataFrame:
     """Host time per instance in calls that set up: instantiate, capture, load modules. ``instance``, ``setup``."""
-    setups = calls.filter(pl.col("role").is_in(["graph setup", "setup"])).select(
+    setups = calls.filter(pl.col("role").is_in(COSTLY_SETUP_ROLES)).select(
         "process", "thread", call="start", duration=DURATION
     )
     inside = open_range(setups, chosen, "thread", innermost).drop_nulls("range")
@@ -171,6 +164,7 @@ def whole_trace(
     kernels: pl.DataFrame,
     copies: pl.DataFrame,
     graph_executions: pl.DataFrame,
+    calls: pl.DataFrame,
     basis: str,
     *,
     unmatched: bool = False,
@@ -190,12 +184,15 @@ def whole_trace(
         },
         schema=INSTANCES,
     )
-    of_kernels, of_copies, of_executions = (pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True) for frame in frames)
+    of_kernels, of_copies, of_executions, of_calls = (
+        pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True) for frame in (*frames, calls)
+    )
     return Phases(
         instances if everything.height else instances.clear(),
         kernels=of_kernels,
         copies=of_copies,
         graph_executions=of_executions,
+        calls=of_calls,
         setup=pl.DataFrame(schema={"instance": pl.UInt32, "setup": pl.Int64}),
         basis=basis,
         unmatched=unmatched,

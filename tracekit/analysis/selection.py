@@ -25,14 +25,15 @@ def phases_of(trace: Trace, pattern: str | None = None) -> Phases:
     return find_phases(trace.kernels, trace.copies, trace.graph_executions, trace.calls, trace.ranges, pattern)
 
 
-def select(trace: Trace, wanted: Selection) -> Selected:
+def select(trace: Trace, wanted: Selection, kernels: pl.DataFrame | None = None) -> Selected:
     """Kernels and copies in the phase, window and on the device asked for.
 
-    Raises WrongUsage when there is no such phase, device or stream.
+    ``kernels`` are the trace's, in case they have more columns. Raises WrongUsage when there is no such phase, device
+    or stream.
     """
-    kernels, copies = trace.kernels, trace.copies
+    kernels, copies = trace.kernels if kernels is None else kernels, trace.copies
     if wanted.phase is not None:
-        kernels, copies = _in_phase(trace, wanted.phase)
+        kernels, copies = _in_phase(trace, kernels, wanted.phase)
     for column, value in (("device", wanted.device), ("stream", wanted.stream)):
         if value is not None:
             present = sorted({*trace.kernels[column].drop_nulls(), *trace.copies[column].drop_nulls()})
@@ -50,7 +51,7 @@ def select(trace: Trace, wanted: Selection) -> Selected:
     return Selected(kernels, copies, overlap_by_device(kernels)[1])
 
 
-def _in_phase(trace: Trace, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _in_phase(trace: Trace, kernels: pl.DataFrame, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     phases = phases_of(trace)
     found = phases.instances["phase"].unique(maintain_order=True).to_list()
     if name == OUTSIDE:
@@ -61,4 +62,4 @@ def _in_phase(trace: Trace, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     else:
         names = ", ".join(repr(each) for each in [*found, OUTSIDE])
         raise WrongUsage(f"no phase {name!r} in {trace.label}: it has {names}")
-    return trace.kernels.filter(chosen[0].fill_null(False)), trace.copies.filter(chosen[1].fill_null(False))
+    return kernels.filter(chosen[0].fill_null(False)), trace.copies.filter(chosen[1].fill_null(False))

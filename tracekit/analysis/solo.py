@@ -44,13 +44,23 @@ def first_known(*sources: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(sources).unique("group", keep="first", maintain_order=True).sort("group")
 
 
-def by_name(kernels: pl.DataFrame, group: pl.Series, names: pl.DataFrame) -> pl.DataFrame:
+def of_instances(group: pl.Series, solo: pl.DataFrame) -> pl.Series:
+    """The solo duration (ns) of each instance, null where unknown; ``solo`` (SOLO) is by ``group``."""
+    every = pl.DataFrame({"group": pl.arange(int(group.max() or 0) + 1, dtype=pl.UInt32, eager=True)})  # type: ignore[arg-type]
+    by_group = every.join(solo, on="group", how="left", maintain_order="left")["solo"]
+    return by_group.gather(group).rename("solo")
+
+
+OTHER_LAUNCH = "eager arm, other launch configuration"
+
+
+def by_name(kernels: pl.DataFrame, group: pl.Series, names: pl.DataFrame, source: str = OTHER_LAUNCH) -> pl.DataFrame:
     """Solo durations for other launch configurations of the same kernel name.
 
     ``names`` gives the ``name`` of every ``group`` of any trace. Every group of a name that ran alone here
-    gets the distribution over all launch configurations of that name. Returns SOLO, marked as such.
+    gets the distribution over all launch configurations of that name. Returns SOLO, marked by ``source``.
     """
     numbered = names.select("group", number=pl.col("name").rank("dense").cast(pl.UInt32))
     instances = pl.DataFrame({"group": group}).join(numbered, on="group", how="left", maintain_order="left")
-    pooled = alone(kernels, instances["number"], "eager arm, other launch configuration").rename({"group": "number"})
+    pooled = alone(kernels, instances["number"], source).rename({"group": "number"})
     return numbered.join(pooled, on="number").drop("number").select(list(SOLO))

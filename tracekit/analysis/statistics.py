@@ -1,4 +1,4 @@
-"""Ratios with intervals, and when they mean something. Every threshold of a verdict is here."""
+"""Ratios with intervals, and when they mean something."""
 
 import math
 from functools import cache
@@ -9,22 +9,11 @@ import numpy.typing as npt
 import polars as pl
 
 from tracekit.analysis.results import Status
+from tracekit.analysis.thresholds import FALSE_DISCOVERIES, FEWEST, FEWEST_BLOCKS, MARGIN
+from tracekit.numbering import numbered
 
 Floats = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.int64]
-
-MARGIN = 0.02
-"""Ratios within +-2 % of 1 are the same for every practical purpose."""
-
-FEWEST = 5
-"""Fewest instances a side for an interval: with five, the 95 % bootstrap interval of a median is about the
-range of the values, which holds the true median in 94 % of cases; with fewer it holds it too seldom."""
-
-FEWEST_BLOCKS = 3
-"""Fewest pairs of blocks for an interval; two never carry a verdict."""
-
-FALSE_DISCOVERIES = 0.05
-"""Expected share of false findings among the kernels called slower or faster (Benjamini and Hochberg 1995)."""
 
 FEWEST_IN_ORDER = 10
 """Values from which likeness of neighbours is looked for."""
@@ -49,21 +38,27 @@ def ratio_of_medians(a: Floats, b: Floats) -> Interval | None:
 
     ``a`` and ``b`` are durations in the order they were measured; fewer than FEWEST on a side, or a median of
     zero ("no timing"), give none. Neighbours that resemble each other are worth less than their number: the
-    interval is widened as ``_worth`` says. The order statistics that a resample's median falls on are drawn
+    interval is widened as ``worth`` says. The order statistics that a resample's median falls on are drawn
     directly (``_resampled_medians``), so the cost does not grow with the number of instances.
     """
     if a.size < FEWEST or b.size < FEWEST:
         return None
-    middle_a, middle_b = float(np.median(a)), float(np.median(b))
+    ordered_a, ordered_b = np.sort(a), np.sort(b)
+    middle_a, middle_b = _middle(ordered_a), _middle(ordered_b)
     if middle_a <= 0 or middle_b <= 0:
         return None
-    over, under = _resampled_medians(np.sort(b), "b"), _resampled_medians(np.sort(a), "a")
+    over, under = _resampled_medians(ordered_b, "b"), _resampled_medians(ordered_a, "a")
     usable = under > 0
     ratios = np.sort(over[usable] / under[usable])
     low, high = (ratios[round(share * (ratios.size - 1))] for share in (0.025, 0.975))
     ratio = middle_b / middle_a
-    wider = 1 / math.sqrt(min(_worth(a), _worth(b)))
+    wider = 1 / math.sqrt(min(worth(a), worth(b)))
     return Interval(ratio, ratio * (float(low) / ratio) ** wider, ratio * (float(high) / ratio) ** wider)
+
+
+def _middle(ordered: Floats) -> float:
+    """The median of sorted values."""
+    return float(ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2
 
 
 def ratio_of_blocks(a: Floats, b: Floats) -> Interval | None:
@@ -102,7 +97,7 @@ def _log_ratios(a: Floats, b: Floats) -> Floats | None:
     return logs
 
 
-def _worth(values: Floats) -> float:
+def worth(values: Floats) -> float:
     """Independent values that one of these is worth: (1 - r) / (1 + r) at a lag-1 autocorrelation of r.
 
     The effective sample size of a first-order autoregression (Box, Jenkins and Reinsel, section 2.1). r is
@@ -145,30 +140,26 @@ def _middle_positions(count: int, side: str) -> tuple[Positions, Positions]:
 def rank_sum_p(samples: pl.DataFrame) -> pl.DataFrame:
     """Two-sided p values of Wilcoxon's rank-sum test, many at once.
 
-    ``samples`` has ``group``, ``value`` and ``side`` (``a`` or ``b``). Normal approximation with tie
+    ``samples`` has ``group``, ``value`` (not negative) and ``side`` (``a`` or ``b``). Normal approximation with tie
     correction (Hollander and Wolfe, section 4.1). Returns ``group``, ``p``.
     """
-    size = pl.len().cast(pl.Float64)
-    ranked = samples.with_columns(
-        rank=pl.col("value").rank("average").over("group"),
-        tied=pl.len().over("group", "value").cast(pl.Float64),
-    )
-    sums = ranked.group_by("group").agg(
-        n_a=(pl.col("side") == "a").sum().cast(pl.Float64),
-        n=size,
-        rank_a=pl.col("rank").filter(pl.col("side") == "a").sum(),
-        # Summed over values, t of a tie of t adds t^3 - t, which is t x (t^2 - 1).
-        ties=(pl.col("tied") ** 2 - 1).sum(),
-    )
-    n_b = pl.col("n") - pl.col("n_a")
-    product = pl.col("n_a") * n_b
-    variance = product / 12 * (pl.col("n") + 1 - pl.col("ties") / (pl.col("n") * (pl.col("n") - 1)))
-    z = (pl.col("rank_a") - pl.col("n_a") * (pl.col("n") + 1) / 2) / variance.sqrt()
-    scores = sums.filter((pl.col("n_a") > 0) & (n_b > 0)).select(
-        "group", z=pl.when(variance > 0).then(z).otherwise(0.0)
-    )
-    p = [math.erfc(abs(score) / math.sqrt(2)) for score in scores["z"]]
-    return scores.select("group", p=pl.Series(p, dtype=pl.Float64)).sort("group")
+    group = samples["group"].to_numpy()
+    # The bits of floats that are not negative are in the order of the floats.
+    values = numbered([samples["group"], pl.Series(samples["value"].to_numpy().view(np.int64))])
+    tied = np.bincount(values.of_rows, minlength=values.count)
+    of_value, before = group[values.first()], np.cumsum(tied) - tied
+    size = np.bincount(group)
+    rank = before - (np.cumsum(size) - size)[of_value] + (tied + 1) / 2
+    of_a = (samples["side"] == "a").to_numpy()
+    n, n_a = size.astype(np.float64), np.bincount(group[of_a], minlength=size.size).astype(np.float64)
+    rank_a = np.bincount(group[of_a], rank[values.of_rows[of_a]], minlength=size.size)
+    ties = np.bincount(of_value, tied * (tied**2 - 1.0), minlength=size.size)
+    both = np.flatnonzero((n_a > 0) & (n_a < n))
+    n, n_a, rank_a, ties = n[both], n_a[both], rank_a[both], ties[both]
+    variance = n_a * (n - n_a) / 12 * (n + 1 - ties / (n * (n - 1)))
+    z = np.divide(rank_a - n_a * (n + 1) / 2, np.sqrt(variance), out=np.zeros(n.size), where=variance > 0)
+    p = [math.erfc(abs(score) / math.sqrt(2)) for score in z]
+    return pl.DataFrame({"group": both, "p": p}, schema={"group": pl.UInt32, "p": pl.Float64})
 
 
 def discoveries(p: pl.Series) -> pl.Series:

@@ -3,18 +3,13 @@
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from tracekit.analysis.results import Granularity, Recording, TraceLine, Warn
+from tracekit.analysis.thresholds import COVERAGE_LIMIT, OPAQUE_LIMIT
+from tracekit.trace.launches import launch_calls
 from tracekit.trace.reader import Trace
 from tracekit.units import percent
-
-OPAQUE_LIMIT = 0.05
-"""Share of GPU time inside graphs recorded whole above which kernels are not ranked."""
-
-COVERAGE_LIMIT = 0.99
-"""Share of a graph's kernels that must have been recorded for sums to be given."""
 
 RECORD_NODES = "record again with: nsys profile --cuda-graph-trace=node"
 
@@ -232,27 +227,10 @@ def _row_warnings(trace: Trace, invalid: dict[str, int]) -> list[Warn]:
     return warnings
 
 
-_CALL_KEY = ["process", "correlation", "start"]
-
-
 def early_kernels(kernels: pl.DataFrame, calls: pl.DataFrame) -> int:
     """Kernels that start before every call of their process and correlation id."""
-    return sum(
-        _early(*(frame.select(_CALL_KEY).filter(pl.col("process") == process) for frame in (kernels, calls)))
-        for process in kernels["process"].drop_nulls().unique()
-    )
-
-
-def _early(kernels: pl.DataFrame, calls: pl.DataFrame) -> int:
-    """The same within one process, by a search over its sorted correlation ids."""
-    called = calls.select("correlation", "start").drop_nulls().sort("correlation", "start")
-    launched = kernels.select("correlation", "start").drop_nulls()
-    ids, wanted = called["correlation"].to_numpy(), launched["correlation"].to_numpy()
-    # The first of equal ids is the earliest call.
-    place = np.searchsorted(ids, wanted)
-    found = np.flatnonzero(place < ids.size)
-    found = found[ids[place[found]] == wanted[found]]
-    return int((launched["start"].to_numpy()[found] < called["start"].to_numpy()[place[found]]).sum())
+    launched = calls["start"].gather(launch_calls(kernels, calls))
+    return int((kernels["start"] < launched).sum())
 
 
 def _inside_predecessor(kernels: pl.DataFrame) -> int:

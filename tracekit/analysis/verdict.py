@@ -3,10 +3,12 @@
 from typing import Literal
 
 from tracekit.analysis.arms import Arm
-from tracekit.analysis.explain import explain, slower_kernels
+from tracekit.analysis.explain import explain
 from tracekit.analysis.phase_diff import PhasePair
 from tracekit.analysis.results import ALL, OUTSIDE, Verdict
-from tracekit.analysis.statistics import FEWEST, FEWEST_BLOCKS, MARGIN, status
+from tracekit.analysis.statistics import status
+from tracekit.analysis.thresholds import FEWEST, FEWEST_BLOCKS, MARGIN
+from tracekit.analysis.waterfall import Waterfall
 from tracekit.frameworks import Framework
 from tracekit.units import duration, shortened
 
@@ -22,46 +24,43 @@ Winner = Literal["a", "b", "tie", "undecided"]
 def winner_of(pair: PhasePair) -> Winner:
     """By the interval of the ratio of phase times: within +-2 % a tie, wholly outside a winner.
 
-    Where records were lost, or times drift or have two states, nothing is decided.
+    Where a check of the data withholds it, nothing is decided.
     """
-    if pair.a.lost or pair.b.lost or pair.a.unsteady or pair.b.unsteady:
+    if pair.withheld:
         return "undecided"
     decided: dict[str, Winner] = {"slower": "a", "faster": "b", "same": "tie", "undecided": "undecided"}
     return decided[status(pair.interval, True)]
 
 
-def reason_of(pair: PhasePair, a: Arm, b: Arm) -> str:
-    """The verdict's reason: the times, then where the difference comes from."""
+def reason_of(pair: PhasePair, fall: Waterfall | None, a: Arm, b: Arm) -> str:
+    """The verdict's reason in a few sentences: the times, then where the difference comes from."""
     if pair.name == OUTSIDE:
         return "not a phase: GPU work that no range holds"
     for arm, side in ((a, pair.a), (b, pair.b)):
         if side.time is None:
             return f"{arm.letter} has no counted instance of it"
-    sentences = [_times(pair, a, b), *explain(pair, a, b), *slower_kernels(pair, a, b)]
-    return "; ".join(sentences)
+    return " ".join(f"{sentence}." for sentence in [_times(pair, a, b), *explain(pair, fall, a, b)])
 
 
 def _times(pair: PhasePair, a: Arm, b: Arm) -> str:
-    assert pair.ratio is not None
     times = f"{b.letter} takes {duration(pair.b.time)} against {duration(pair.a.time)} in {a.letter}"
     ratio = f"{pair.ratio:.3f}x"
-    lost = [arm.letter for arm, side in ((a, pair.a), (b, pair.b)) if side.lost]
-    if lost:
-        return f"undecided, GPU records of {' and '.join(lost)} were lost, so times are too short: {times} ({ratio})"
-    shaky = [f"{arm.letter} has {why}" for arm, why in ((a, pair.a.unsteady), (b, pair.b.unsteady)) if why]
-    if shaky:
-        return f"undecided, {', '.join(shaky)}; tendency: {times} ({ratio})"
+    if pair.withheld:
+        return f"Undecided, {', '.join(pair.withheld)}. {_tendency(times, ratio)}"
     if pair.interval is None:
-        return f"undecided, {_why_no_interval(pair)}; tendency: {times} ({ratio})"
+        return f"Undecided, {_why_no_interval(pair)}. {_tendency(times, ratio)}"
     counts = f"n = {pair.a.count} and {pair.b.count}"
     if pair.a.blocks > 1:
         counts += f" in {pair.a.times.size} and {pair.b.times.size} blocks"
-    interval = f"95 % {pair.interval.low:.3f}-{pair.interval.high:.3f}, {counts}"
+    interval = f"{ratio}, 95 % {pair.interval.low:.3f}-{pair.interval.high:.3f}, {counts}"
     if winner_of(pair) == "undecided":
-        return (
-            f"undecided, the interval reaches beyond and within +-{MARGIN:.0%}; tendency: {times} ({ratio}, {interval})"
-        )
-    return f"{times} ({ratio}, {interval})"
+        why = f"the interval reaches beyond and within +-{MARGIN:.0%}"
+        return f"Undecided, {why}. {_tendency(times, interval)}"
+    return f"{times} ({interval})"
+
+
+def _tendency(times: str, figures: str) -> str:
+    return f"Tendency: {times} ({figures})"
 
 
 def _why_no_interval(pair: PhasePair) -> str:
@@ -71,16 +70,18 @@ def _why_no_interval(pair: PhasePair) -> str:
         return f"no verdict from {blocks} block{'s' if blocks != 1 else ''} a side ({FEWEST_BLOCKS} are needed)"
     if pair.name == ALL:
         return (
-            f"n = {fewest}: the whole trace counts once, and {FEWEST} instances a side are needed; "
+            f"n = {fewest}: the whole trace counts once, and {FEWEST} instances a side are needed, so "
             "put NVTX ranges round the phases, each repeated"
         )
     return f"n = {fewest} is too few ({FEWEST} are needed a side)"
 
 
-def verdict_of(pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, conflict: bool) -> Verdict:
+def verdict_of(
+    pair: PhasePair, fall: Waterfall | None, a: Arm, b: Arm, framework: Framework | None, conflict: bool
+) -> Verdict:
     """The verdict on one phase. ``conflict``: other phases have another winner, and the switch is one for all."""
     winner = winner_of(pair) if pair.name != OUTSIDE else "undecided"
-    return Verdict(winner, reason_of(pair, a, b), _advice(winner, pair, a, b, framework, conflict))
+    return Verdict(winner, reason_of(pair, fall, a, b), _advice(winner, pair, a, b, framework, conflict))
 
 
 def _advice(winner: Winner, pair: PhasePair, a: Arm, b: Arm, framework: Framework | None, conflict: bool) -> str:

@@ -9,7 +9,7 @@ from tracekit.analysis.gate import check_gate
 from tracekit.analysis.results import Diff
 from tracekit.commands import options, output
 from tracekit.commands.remembering import remembered
-from tracekit.commands.selecting import checked_pattern
+from tracekit.commands.selecting import checked_pattern, checked_question
 from tracekit.commands.sides import sides_of, with_profiler_cost
 from tracekit.errors import GATE_TRIPPED
 from tracekit.report.views.diff import document
@@ -31,6 +31,7 @@ def diff(
     b: Annotated[
         list[str] | None, typer.Option("--b", help="A trace of side b; repeated for its blocks.", metavar="TRACE")
     ] = None,
+    by: options.ByOption = options.By.launch,
     phase: options.PhasesOption = None,
     warm_up: Annotated[int, typer.Option(help="Instances of a repeated phase left out at its beginning.", min=0)] = 1,
     fail_on: Annotated[
@@ -40,6 +41,16 @@ def diff(
             metavar="CONDITION",
         ),
     ] = None,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Predict each phase of graphs with its kernels one after another ('serial'), with those whose base "
+            "name matches beside no other ('no-overlap-of PATTERN'), or bound by the order of nodes alone "
+            "('critical-path'). May be repeated.",
+            metavar="QUESTION",
+        ),
+    ] = None,
+    dot: options.DotOption = None,
     form: options.FormatOption = options.Format.table,
     path: options.OutputOption = None,
     force: options.ForceOption = False,
@@ -54,20 +65,28 @@ def diff(
     output.check_output(path, force, sides.files)
     pattern = checked_pattern(phase, "--phase")
     gate = [check_gate(condition) for condition in fail_on or []]
+    questions = [checked_question(each) for each in what_if or []]
+    dumps: list[str] = []
+    if dot:
+        from tracekit.graph.dumps import dump_files
+
+        dumps = dump_files(dot)
 
     def compute() -> Diff:
         from tracekit.analysis.diff import compare
+        from tracekit.graph.dumps import read_dumps
         from tracekit.trace.source import open_trace
 
         with ExitStack() as stack:
             opened = [
                 [stack.enter_context(open_trace(each, cached=not no_cache)) for each in arm] for arm in sides.arms
             ]
-            return compare(opened, pattern, warm_up, gate)
+            return compare(opened, pattern, warm_up, gate, questions, read_dumps(dumps), by.value)
 
     with output.progress(f"comparing {', '.join(sides.files)}"):
         shape = tuple(map(len, sides.arms))
-        answer = remembered(Diff, (pattern, warm_up, gate, shape), sides.files, compute, cached=not no_cache)
+        question = (pattern, warm_up, gate, questions, by.value, shape)
+        answer = remembered(Diff, question, [*sides.files, *dumps], compute, cached=not no_cache)
     answer = with_profiler_cost(answer, sides.manifest)
     output.write_answer(answer, document, form, path)
     if trouble := file_diff(answer, sides.workload):

@@ -17,15 +17,7 @@ class Format(StrEnum):
 
 
 class By(StrEnum):
-    """What makes two instances one kernel."""
-
-    launch = "launch"
-    name = "name"
-    short = "short"
-
-
-class SummaryBy(StrEnum):
-    """What makes two instances one row of a summary."""
+    """What makes two instances one row."""
 
     launch = "launch"
     name = "name"
@@ -44,10 +36,6 @@ NoCacheOption = Annotated[
 ]
 ByOption = Annotated[
     By,
-    typer.Option(help="One row for each launch configuration, demangled name, or base name."),
-]
-SummaryByOption = Annotated[
-    SummaryBy,
     typer.Option(help="One row for each launch configuration, demangled name, base name, or framework operator."),
 ]
 TopOption = Annotated[int | None, typer.Option(help="Show only so many rows.", min=1)]
@@ -70,6 +58,13 @@ FromOption = Annotated[
     typer.Option("--from", help="Only kernels that start at this time or later, such as 1.5s.", metavar="TIME"),
 ]
 ToOption = Annotated[str | None, typer.Option("--to", help="Only kernels that start before this time.", metavar="TIME")]
+DotOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A DOT dump of a graph (cudaGraphDebugDotPrint), or a folder of such. May be repeated.",
+        metavar="FILE|FOLDER",
+    ),
+]
 TraceArgument = Annotated[
     str, typer.Argument(help="A .sqlite export, a parquetdir export or a .nsys-rep report.", metavar="TRACE")
 ]

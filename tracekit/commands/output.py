@@ -45,10 +45,7 @@ def write_answer(answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", for
         except OSError as error:
             raise WrongUsage(f"the output cannot be written ({error.strerror}): write it elsewhere") from error
         return
-    try:
-        _put(path, text)
-    except OSError as error:
-        raise WrongUsage(f"{path}: cannot be written ({error.strerror}): name another place") from error
+    put(path, text)
 
 
 def _rendered(answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", form: Format, *, to_terminal: bool) -> str:
@@ -73,6 +70,14 @@ def _rendered(answer: AnyAnswer, view: "Callable[[AnyAnswer], Document]", form: 
                 width=shutil.get_terminal_size().columns if to_terminal else None,
                 colour=to_terminal and not os.environ.get("NO_COLOR"),
             )
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all."""
+    try:
+        _put(path, text)
+    except OSError as error:
+        raise WrongUsage(f"{path}: cannot be written ({error.strerror}): name another place") from error
 
 
 def _put(path: Path, text: str) -> None:

@@ -1,17 +1,16 @@
 """Turn the shared selecting options into a Selection."""
 
 import re
-from typing import cast
 
-from tracekit.analysis.wanted import By as Grouping
+from tracekit.analysis.results.what_if import CRITICAL_PATH, NO_OVERLAP_OF, SERIAL
 from tracekit.analysis.wanted import Selection
-from tracekit.commands.options import By, SummaryBy
+from tracekit.commands.options import By
 from tracekit.errors import WrongUsage
 from tracekit.units import parse_time
 
 
 def selection(
-    by: By | SummaryBy,
+    by: By,
     top: int | None,
     sort: str,
     kernel: str | None,
@@ -32,7 +31,7 @@ def selection(
         stream=stream,
         begin=window[0],
         finish=window[1],
-        by=cast(Grouping, by.value),
+        by=by.value,
         sort=sort,
         top=top,
     )
@@ -51,6 +50,16 @@ def checked_pattern(pattern: str | None, option: str) -> str | None:
         reason = str(error).splitlines()[0]
         raise WrongUsage(f"{option} {pattern!r} is not a regular expression ({reason})") from error
     return pattern
+
+
+def checked_question(text: str) -> str:
+    """What ``--what-if`` asks; raises WrongUsage with what can be asked."""
+    kind, _, pattern = text.strip().partition(" ")
+    if kind in (SERIAL, CRITICAL_PATH) and not pattern:
+        return kind
+    if kind == NO_OVERLAP_OF and pattern.strip():
+        return f"{kind} {checked_pattern(pattern.strip(), f'--what-if {kind}')}"
+    raise WrongUsage(f"--what-if {text!r}: ask '{SERIAL}', '{CRITICAL_PATH}' or '{NO_OVERLAP_OF} PATTERN'")
 
 
 def _time(text: str | None, option: str) -> int | None:

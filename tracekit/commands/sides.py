@@ -4,11 +4,12 @@ import os
 import re
 from itertools import takewhile
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tracekit.analysis.results import Diff, ProfilerCost, Warn
+from tracekit.analysis.results import Diff, ProfilerCost, Verdict, Warn
 from tracekit.errors import UnusableInput, WrongUsage
 
 if TYPE_CHECKING:
@@ -86,9 +87,14 @@ def _common_name(files: list[str]) -> str:
 
 
 def with_profiler_cost(answer: Diff, manifest: "Manifest | None") -> Diff:
-    """Put beside the answer what profiling cost in wall time, where the run was also timed unprofiled."""
+    """Put beside the answer what the run's record tells of it, above all what profiling cost in wall time.
+
+    Where the unprofiled times put the arms in another order, there is no verdict on the whole.
+    """
     if manifest is None:
         return answer
+    from tracekit.analysis.profiler_effect import with_profiler_effect
+    from tracekit.analysis.run_checks import PROFILER, run_checks
     from tracekit.capture.run_folder import wall_times
 
     costs, warnings = [], list(answer.warnings)
@@ -103,7 +109,25 @@ def with_profiler_cost(answer: Diff, manifest: "Manifest | None") -> Diff:
     for times in wall_times(manifest):
         ratio = times.profiled / times.plain
         costs.append(ProfilerCost(times.arm, times.blocks, times.plain, times.profiled, round(ratio, 4)))
-        if times.costly:
-            message = f"{times.arm}: the profiler made it {ratio:.2f} times as long: overlap is indicative only"
-            warnings.append(Warn("profiler_cost", message, times.blocks))
-    return msgspec.structs.replace(answer, profiler=costs, warnings=warnings)
+    letters = _letters(manifest)
+    checks = run_checks(manifest, costs, letters)
+    warnings += [Warn("profiler_cost", check.message, 0) for check in checks if check.failed and check.name == PROFILER]
+    against = [check.message for check in checks if check.withholds and check.failed]
+    verdict = answer.verdict
+    if against:
+        verdict = Verdict("undecided", "; ".join(against), "time the arms without the profiler and go by those times")
+    by_letter = {letters[cost.arm]: cost for cost in costs if cost.arm in letters}
+    return msgspec.structs.replace(
+        answer,
+        profiler=costs,
+        warnings=warnings,
+        trust=[*answer.trust, *checks],
+        verdict=verdict,
+        phases=[with_profiler_effect(phase, by_letter) for phase in answer.phases],
+    )
+
+
+def _letters(manifest: "Manifest") -> dict[str, str]:
+    """Arm -> the letter that the comparison of a run folder calls it by."""
+    recorded = [arm.name for arm in manifest.arms if any(b.arm == arm.name and b.trace for b in manifest.blocks)]
+    return dict(zip(recorded, ascii_lowercase, strict=False))

@@ -7,13 +7,25 @@ from typing import Any
 
 import msgspec
 
-from tracekit.analysis.results import Answer, Diff, Info, Overlap, Summary
+from tracekit.analysis.results import (
+    Answer,
+    Bench,
+    BenchCompare,
+    BenchModel,
+    Diff,
+    GraphAnswer,
+    Info,
+    Overlap,
+    Repro,
+    ReproVerify,
+    Summary,
+)
 from tracekit.filed import History
 from tracekit.report.document import printable
 
 
 def render(answer: Answer) -> str:
-    """The answer's main list: kernels, pairs of kernels, compared kernels, phases found, or what is filed."""
+    """The answer's main list: kernels, pairs of kernels, compared kernels, graphs, phases found, or what is filed."""
     rows = [_flat(msgspec.to_builtins(row)) for row in _main_list(answer)]
     out = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))
@@ -31,6 +43,14 @@ def _main_list(answer: Answer) -> Sequence[msgspec.Struct]:
             return answer.kernel_pairs
         case Diff():
             return answer.kernels
+        case GraphAnswer():
+            return answer.graphs
+        case Repro():
+            return answer.rows
+        case ReproVerify():
+            return answer.nodes
+        case Bench() | BenchModel() | BenchCompare():
+            return answer.rows
         case Info():
             return answer.phases
         case History():

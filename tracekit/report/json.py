@@ -5,11 +5,25 @@ from typing import Any
 
 import msgspec
 
-from tracekit.analysis.results import Answer, Diff, Info, Overlap, Summary
+from tracekit.analysis.results import (
+    Answer,
+    Bench,
+    BenchCompare,
+    BenchModel,
+    Diff,
+    GraphAnswer,
+    Info,
+    Overlap,
+    Repro,
+    ReproVerify,
+    Summary,
+)
 from tracekit.filed import History
 from tracekit.report.document import UNPRINTABLE
 
-ANSWERS = (Summary, Overlap, Diff, Info, History)
+ANSWERS = (
+    Summary, Overlap, Diff, Bench, BenchModel, BenchCompare, GraphAnswer, Repro, ReproVerify, Info, History,
+)  # fmt: skip
 
 
 def render(answer: Answer) -> str:
@@ -27,11 +41,16 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "required": ["tracekit", "command", "traces", "warnings"],
         "oneOf": [
-            {"properties": {"command": {"const": kind.__name__.lower()}}, "$ref": f"#/$defs/{kind.__name__}"}
+            {"properties": {"command": {"const": _command(kind)}}, "$ref": f"#/$defs/{kind.__name__}"}
             for kind in ANSWERS
         ],
         "$defs": components,
     }
+
+
+def _command(kind: type[Answer]) -> str:
+    """The command that an answer is of."""
+    return kind.__name__.removesuffix("Answer").lower()
 
 
 def shipped_schema() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 The layout is done here because table libraries take longer over a thousand kernels than the analysis.
 """
 
+import textwrap
 from collections.abc import Iterator
 
 import typer
@@ -21,9 +22,11 @@ def render(document: Document, *, width: int | None = None, colour: bool = False
     lines = [typer.style(title, bold=True) if colour else title]
     for section in filled(document.sections):
         lines += ["", *_section(section, width, colour)]
-    mark = typer.style("warning:", fg="yellow") if colour else "warning:"
     if document.warnings:
-        lines += ["", *(f"{mark} {printable(warning)}" for warning in document.warnings)]
+        lines.append("")
+    for warning in document.warnings:
+        first, *more = _wrapped(f"warning: {printable(warning)}", width)
+        lines += [first.replace("warning:", typer.style("warning:", fg="yellow"), 1) if colour else first, *more]
     return "\n".join(lines) + "\n"
 
 
@@ -32,7 +35,8 @@ def _section(section: Section, width: int | None, colour: bool) -> Iterator[str]
         yield typer.style(section.title, fg="cyan", bold=True) if colour else section.title
     if section.rows:
         yield from _table(section, width)
-    yield from map(printable, section.notes)
+    for note in section.notes:
+        yield from _wrapped(printable(note), width)
 
 
 def _table(section: Section, width: int | None) -> list[str]:
@@ -44,6 +48,13 @@ def _table(section: Section, width: int | None) -> list[str]:
         rows = [[_cut(row[0], room[0]), *row[1:]] for row in rows]
     layout = GAP.join(f"{{:{'<' if i < section.text_columns else '>'}{size}}}" for i, size in enumerate(room))
     return [layout.format(*row).rstrip() for row in rows]
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    """A sentence over as many lines as it takes; no word is cut, so that commands and paths can be copied."""
+    if width is None or len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _cut(text: str, room: int) -> str:

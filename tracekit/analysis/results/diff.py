@@ -4,7 +4,12 @@ from typing import Literal
 
 import msgspec
 
+from tracekit.analysis.results.causes import Explanation, Step
+from tracekit.analysis.results.checks import Check
 from tracekit.analysis.results.common import Answer, Kernel, Number, Verdict
+from tracekit.analysis.results.contention import Contention, OverlapSet
+from tracekit.analysis.results.mechanics import Mechanics
+from tracekit.analysis.results.what_if import WhatIf
 
 Status = Literal["slower", "faster", "same", "undecided"]
 
@@ -73,6 +78,7 @@ class Phase(msgspec.Struct, frozen=True):
     """One phase in two arms. Times are medians over the counted instances.
 
     ``leaders`` are the arm with the least time and those not set apart from it; ``best`` is the only one.
+    ``waterfall`` adds up from ``time_ns_a`` to ``time_ns_b``; ``explanations`` are all causes, tested.
     """
 
     name: str
@@ -116,6 +122,8 @@ class Phase(msgspec.Struct, frozen=True):
     best: str | None
     leaders: list[str]
     verdict: Verdict
+    waterfall: list[Step]
+    explanations: list[Explanation]
 
 
 class ProfilerCost(msgspec.Struct, frozen=True):
@@ -139,3 +147,9 @@ class Diff(Answer, frozen=True, kw_only=True):
     verdict: Verdict
     gate: str | None
     profiler: list[ProfilerCost]
+    what_if: list[WhatIf]
+    mechanics: list[Mechanics]
+    trust: list[Check]
+    overlaps: list[OverlapSet]
+    contention: list[Contention]
+    by: Literal["launch", "name", "short", "operator"]

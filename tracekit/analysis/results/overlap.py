@@ -1,8 +1,11 @@
 """Answer of ``tracekit overlap``."""
 
+from typing import Literal
+
 import msgspec
 
 from tracekit.analysis.results.common import Answer, Kernel
+from tracekit.analysis.results.contention import Contention, OverlapSet
 from tracekit.analysis.results.summary import Device
 
 
@@ -82,3 +85,6 @@ class Overlap(Answer, frozen=True, kw_only=True):
     stream_pairs: list[StreamPair]
     kernel_pairs: list[KernelPair]
     episodes: Episodes
+    contention: list[Contention]
+    sets: list[OverlapSet]
+    by: Literal["launch", "name", "short", "operator"]

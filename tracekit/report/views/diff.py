@@ -1,9 +1,18 @@
 """What a person is shown of a comparison."""
 
+import re
+
 from tracekit.analysis.results import Diff, KernelComparison, KernelOnOneSide, Number, Phase, Verdict
 from tracekit.report.document import Document, Section
+from tracekit.report.views.contention import sets_section
+from tracekit.report.views.mechanics import mechanics_section
 from tracekit.report.views.names import dimensions, kernel_names, trace_notes, warning_lines
+from tracekit.report.views.trust import trust_section
+from tracekit.report.views.waterfall import waterfall_section
+from tracekit.report.views.what_if import what_if_section
 from tracekit.units import duration, percent, shortened
+
+_SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z0-9])")
 
 MOST_KERNELS = 25
 """Kernels shown to a person for each arm; every one is in the other formats."""
@@ -18,7 +27,9 @@ def document(answer: Diff) -> Document:
         sections.append(_phase_by_arm(answer))
     for arm in others:
         phases = [row for row in answer.phases if row.arm == arm]
-        sections += [_phases(phases, arm), _phase_parts(phases, arm), _reasons(phases, arm)]
+        sections += [_phases(phases, arm), _phase_parts(phases, arm), waterfall_section(phases, arm)]
+        sections.append(_reasons(phases, arm))
+    sections.append(sets_section(answer.overlaps))
     hidden = [line.arm for line in answer.arms if line.role == "opaque graph"]
     if hidden:
         note = f"withheld: most GPU time of {', '.join(dict.fromkeys(hidden))} is inside graphs traced as a whole"
@@ -33,6 +44,8 @@ def document(answer: Diff) -> Document:
             sections.append(_only(title, rows))
     if answer.profiler:
         sections.append(_profiler(answer))
+    sections.append(what_if_section(answer))
+    sections += [mechanics_section(answer), trust_section(answer)]
     names = " against ".join(_called(answer, letter) for letter in letters)
     if answer.gate:
         sections.append(Section("Gate", notes=[f"tripped by {answer.gate}"]))
@@ -169,7 +182,7 @@ def _reasons(phases: list[Phase], arm: str) -> Section:
     notes = []
     for row in phases:
         notes.append(f"{shortened(row.name)}: {_winner(row.verdict, arm)}")
-        notes += [f"  {sentence}" for sentence in row.verdict.reason.split("; ")]
+        notes += [f"  {sentence}" for sentence in _SENTENCE_END.split(row.verdict.reason)]
         notes.append(f"  advice: {row.verdict.advice}")
     return Section(f"Why, {arm} against a", notes=notes)
 

@@ -1,10 +1,11 @@
 """What a person is shown of overlap."""
 
-from tracekit.analysis.results import DeviceOverlap, Episodes, Kernel, Overlap
+from tracekit.analysis.results import DeviceOverlap, Episodes, Overlap
 from tracekit.report.document import Document, Section
+from tracekit.report.views.contention import contention_section, kernel_name, sets_section
 from tracekit.report.views.devices import device_section
-from tracekit.report.views.names import dimensions, trace_notes, warning_lines
-from tracekit.units import duration, percent, shortened
+from tracekit.report.views.names import trace_notes, warning_lines
+from tracekit.units import duration, percent
 
 MOST_PAIRS = 30
 """Pairs of kernels shown to a person; every one is in the other formats."""
@@ -22,7 +23,9 @@ def document(answer: Overlap) -> Document:
             _streams(answer),
             _stream_pairs(answer),
             _kernel_pairs(answer),
+            contention_section(answer.contention),
             _episodes(answer.episodes),
+            sets_section(answer.sets),
         ],
         warning_lines(answer.warnings),
     )
@@ -105,8 +108,8 @@ def _stream_pairs(answer: Overlap) -> Section:
 def _kernel_pairs(answer: Overlap) -> Section:
     rows = [
         [
-            _kernel(pair.a),
-            _kernel(pair.b),
+            kernel_name(pair.a),
+            kernel_name(pair.b),
             duration(pair.overlap_ns),
             str(pair.instances),
             _times(pair.stretch_a),
@@ -124,11 +127,6 @@ def _kernel_pairs(answer: Overlap) -> Section:
         text_columns=2,
         notes=notes if rows else [],
     )
-
-
-def _kernel(kernel: Kernel) -> str:
-    name = shortened(kernel.short_name or kernel.name or "(unnamed)")
-    return name if kernel.grid is None else f"{name} {dimensions(kernel.grid)}"
 
 
 def _times(stretch: float | None) -> str:

@@ -1,5 +1,6 @@
 """A run folder as a page: what each block took, what there is to know of it, and what to do next."""
 
+import shlex
 from pathlib import Path
 
 from tracekit.capture.run_folder import Block, Manifest
@@ -18,7 +19,7 @@ def document(manifest: Manifest, folder: Path) -> Document:
             Section("", COLUMNS, [_row(block) for block in manifest.blocks], text_columns=3),
             Section("", notes=_next(manifest, folder)),
         ],
-        list(dict.fromkeys(f"{finding.code}: {finding.message}" for finding in told)),
+        list(dict.fromkeys(f"{each.code}: {each.message}" for each in told if each.message != manifest.reason)),
     )
 
 
@@ -37,5 +38,5 @@ def _seconds(value: float | None) -> str:
 def _next(manifest: Manifest, folder: Path) -> list[str]:
     traced = {block.arm: block.trace for block in manifest.blocks if block.trace}
     if len(traced) > 1:
-        return [f"next: tracekit diff {folder}"]
-    return [f"next: tracekit summary {folder / trace}" for trace in traced.values()]
+        return [f"next: {shlex.join(['tracekit', 'diff', str(folder)])}"]
+    return [f"next: {shlex.join(['tracekit', 'summary', str(folder / trace)])}" for trace in traced.values()]
