@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from nsys_export import Export
 from oracle import Run
 
-from tracekit.analysis.episodes import Found, find_episodes
-from tracekit.analysis.overlap import device_overlaps
+from tracekit.analysis.kernels.solo import SOLO
+from tracekit.analysis.overlap.episodes import Found, find_episodes
+from tracekit.analysis.overlap.kinds import device_overlaps
+from tracekit.analysis.overlap.streams import streams_by_device
 from tracekit.analysis.results import DeviceOverlap
-from tracekit.analysis.solo import SOLO
-from tracekit.analysis.streams import streams_by_device
 from tracekit.intervals import overlap_by_device
 from tracekit.trace import schema
 

@@ -24,12 +24,12 @@ from random_runs import (
     solo_frame,
 )
 
-from tracekit.analysis.episodes import total
-from tracekit.analysis.pairs import kernel_pairs
+from tracekit.analysis.kernels.solo import alone, of_instances
+from tracekit.analysis.overlap.episodes import total
+from tracekit.analysis.overlap.pairs import kernel_pairs
+from tracekit.analysis.overlap.streams import stream_lines, stream_pairs, streams_by_device
 from tracekit.analysis.results import Overlap
 from tracekit.analysis.side_by_side import overlaps_of
-from tracekit.analysis.solo import alone, of_instances
-from tracekit.analysis.streams import stream_lines, stream_pairs, streams_by_device
 from tracekit.analysis.wanted import Selection
 from tracekit.intervals import overlap_by_device, sweep
 from tracekit.trace.source import open_trace

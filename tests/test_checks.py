@@ -14,7 +14,7 @@ from nsys_export import Export
 
 from tracekit.analysis.diff import compare
 from tracekit.analysis.results import Check, Diff
-from tracekit.analysis.steadiness import drift, states_of_both, two_states
+from tracekit.analysis.statistics.steadiness import drift, states_of_both, two_states
 from tracekit.capture.machine import GpuState, Machine
 from tracekit.capture.run_folder import Block, Manifest, Nsys, RecordedArm
 from tracekit.commands.sides import with_profiler_cost

@@ -16,15 +16,15 @@ from field_notation import diff_of, overlap_of, shown, steps
 from hypothesis import given, settings
 from random_runs import Solo, durations, exact, found_in, in_one_file, kernel_frame, known, run_sets, solo_frame
 
-from tracekit.analysis import contention as module
-from tracekit.analysis.bootstrap import bounds, deviations
-from tracekit.analysis.companions import companions
-from tracekit.analysis.contention import VICTIMS, contention
+import tracekit.analysis.overlap.contention as module
 from tracekit.analysis.diff import compare
-from tracekit.analysis.episode_sets import sets_of
+from tracekit.analysis.kernels.solo import of_instances
+from tracekit.analysis.overlap.companions import companions
+from tracekit.analysis.overlap.contention import VICTIMS, contention
+from tracekit.analysis.overlap.episode_sets import sets_of
 from tracekit.analysis.results import Contention, Diff, OverlapSet
-from tracekit.analysis.solo import of_instances
-from tracekit.analysis.statistics import Floats
+from tracekit.analysis.statistics.bootstrap import bounds, deviations
+from tracekit.analysis.statistics.ratios import Floats
 from tracekit.trace.source import open_trace
 
 examples = settings(max_examples=60, deadline=None)

@@ -7,8 +7,8 @@ import pytest
 from field_notation import Kernel, diff_of, shown, steps
 
 from tracekit.analysis.diff import compare
-from tracekit.analysis.profiler_effect import with_profiler_effect
 from tracekit.analysis.results import Cause, Diff, Explanation, Phase, ProfilerCost
+from tracekit.analysis.trust.profiler_effect import with_profiler_effect
 from tracekit.trace.source import open_trace
 
 ROOT = Path(__file__).parents[1]

@@ -7,9 +7,9 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.call_time import CallTime
-from tracekit.analysis.idle import CAUSES, idle_causes
-from tracekit.analysis.instances import Work
+from tracekit.analysis.phases.call_time import CallTime
+from tracekit.analysis.phases.idle import CAUSES, idle_causes
+from tracekit.analysis.phases.instances import Work
 from tracekit.trace import schema
 from tracekit.trace.calls import ROLES, SETUP_ROLES, WORK_ROLES
 

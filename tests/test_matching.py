@@ -9,7 +9,7 @@ import pytest
 from nsys_export import Export
 
 from tracekit.analysis.diff import compare
-from tracekit.analysis.matching import matched_labels, normalised_name
+from tracekit.analysis.kernels.matching import matched_labels, normalised_name
 from tracekit.analysis.results import Diff
 from tracekit.trace import schema
 from tracekit.trace.source import open_trace

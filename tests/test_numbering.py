@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.grouped import Grouped
+from tracekit.analysis.statistics.grouped import Grouped
 from tracekit.numbering import numbered
 from tracekit.trace.launches import launch_calls
 

@@ -8,7 +8,7 @@ from nsys_export import Export
 from phase_building import OWN, against_itself, kernels_by_phase, opened, work
 
 from tracekit.analysis.diff import compare
-from tracekit.analysis.phases import normalised
+from tracekit.analysis.phases.assignment import normalised
 from tracekit.analysis.results import ALL, OUTSIDE
 
 

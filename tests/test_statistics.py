@@ -12,7 +12,7 @@ from nsys_export import Export
 
 from tracekit.analysis.diff import compare
 from tracekit.analysis.results import Diff
-from tracekit.analysis.statistics import Interval, discoveries, rank_sum_p, ratio_of_medians, status
+from tracekit.analysis.statistics.ratios import Interval, discoveries, rank_sum_p, ratio_of_medians, status
 from tracekit.trace.source import open_trace
 
 Floats = npt.NDArray[np.float64]

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from nsys_export import Export
 from scipy import stats
 
-from tracekit.analysis.clocks import common_factor
 from tracekit.analysis.diff import compare
-from tracekit.analysis.episodes import find_episodes
+from tracekit.analysis.kernels.solo import SOLO
+from tracekit.analysis.overlap.episodes import find_episodes
 from tracekit.analysis.results import Cause, Diff, Phase, Step
-from tracekit.analysis.solo import SOLO
-from tracekit.analysis.typical import resampled_deviations, typical_weights
+from tracekit.analysis.statistics.typical import resampled_deviations, typical_weights
+from tracekit.analysis.verdict.clocks import common_factor
 from tracekit.trace.source import open_trace
 
 US = 1_000

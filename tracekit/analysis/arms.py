@@ -6,19 +6,19 @@ from typing import Literal
 
 import polars as pl
 
-from tracekit.analysis.call_time import CallTime
-from tracekit.analysis.episodes import Found
-from tracekit.analysis.instances import Work, assigned, dependent_gap, instance_episodes, instance_figures
-from tracekit.analysis.kernels import DURATION, group_of_instances
-from tracekit.analysis.matching import matched_labels
-from tracekit.analysis.mixtures import Launched
-from tracekit.analysis.moments import moments
-from tracekit.analysis.phases import Phases, whole_trace
+from tracekit.analysis.kernels.durations import DURATION, group_of_instances
+from tracekit.analysis.kernels.matching import matched_labels
+from tracekit.analysis.kernels.mixtures import Launched
+from tracekit.analysis.kernels.solo import of_instances
+from tracekit.analysis.kernels.solo_sources import Ran, SoloSources
+from tracekit.analysis.overlap.episodes import Found
+from tracekit.analysis.phases.assignment import Phases, whole_trace
+from tracekit.analysis.phases.call_time import CallTime
+from tracekit.analysis.phases.instances import Work, assigned, dependent_gap, instance_episodes, instance_figures
 from tracekit.analysis.results import OUTSIDE, ArmLine
 from tracekit.analysis.selection import phases_of
-from tracekit.analysis.solo import of_instances
-from tracekit.analysis.solo_sources import Ran, SoloSources
-from tracekit.analysis.trust import Trust, examine
+from tracekit.analysis.statistics.moments import moments
+from tracekit.analysis.trust.recording import Trust, examine
 from tracekit.intervals import arrays, device_groups, sweep
 from tracekit.together import together
 from tracekit.trace.reader import Trace

@@ -7,21 +7,21 @@ import numpy as np
 
 import tracekit
 from tracekit.analysis.arms import LETTERS, Arm, build_arms
-from tracekit.analysis.beside import contention_of, overlap_sets_of
-from tracekit.analysis.checks import trust_checks, withheld
-from tracekit.analysis.explanations import explanations
 from tracekit.analysis.gate import tripped
-from tracekit.analysis.kernel_diff import compare_kernels
-from tracekit.analysis.mechanics import mechanics_of
-from tracekit.analysis.phase_diff import PhasePair, Side, measure_phases, pair_of, phase_names
-from tracekit.analysis.regrouping import regrouped
+from tracekit.analysis.kernels.comparison import compare_kernels
+from tracekit.analysis.kernels.regrouping import regrouped
+from tracekit.analysis.overlap.beside import contention_of, overlap_sets_of
+from tracekit.analysis.phases.comparison import PhasePair, Side, measure_phases, pair_of, phase_names
+from tracekit.analysis.phases.mechanics import mechanics_of
 from tracekit.analysis.results import OUTSIDE, Diff, Explanation, Number, Phase, Verdict, Warn
 from tracekit.analysis.rows import number
-from tracekit.analysis.statistics import ratio_of_blocks, ratio_of_medians, status
-from tracekit.analysis.verdict import APART, overall, switch, verdict_of, winner_of
+from tracekit.analysis.statistics.ratios import ratio_of_blocks, ratio_of_medians, status
+from tracekit.analysis.trust.checks import trust_checks, withheld
+from tracekit.analysis.verdict.explanations import explanations
+from tracekit.analysis.verdict.verdict import APART, overall, switch, verdict_of, winner_of
+from tracekit.analysis.verdict.waterfall import Waterfall, waterfall
 from tracekit.analysis.wanted import By
-from tracekit.analysis.waterfall import Waterfall, waterfall
-from tracekit.analysis.what_if import what_if
+from tracekit.analysis.what_if.predictions import what_if
 from tracekit.frameworks import Framework, detect
 from tracekit.graph.dumps import Dump
 from tracekit.together import together

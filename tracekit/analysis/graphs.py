@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 
 import tracekit
-from tracekit.analysis.graph_figures import GraphFigures
-from tracekit.analysis.kernels import DURATION, LABELS, group_of_instances
-from tracekit.analysis.matching import matched_labels
+from tracekit.analysis.kernels.durations import DURATION, LABELS, group_of_instances
+from tracekit.analysis.kernels.matching import matched_labels
+from tracekit.analysis.kernels.solo import alone, by_name, first_known
 from tracekit.analysis.results import Granularity, GraphAnswer, GraphDetail, GraphNode, GraphShape, LevelRun, Warn
 from tracekit.analysis.rows import kernel_of, number
-from tracekit.analysis.solo import alone, by_name, first_known
-from tracekit.analysis.trust import RECORD_NODES, examine
+from tracekit.analysis.trust.recording import RECORD_NODES, examine
+from tracekit.analysis.what_if.graph_figures import GraphFigures
 from tracekit.errors import UnusableInput, WrongUsage
 from tracekit.graph.dag import Floats
 from tracekit.graph.dumps import Dump

@@ -3,10 +3,10 @@
 import polars as pl
 
 import tracekit
-from tracekit.analysis.kernels import DURATION
+from tracekit.analysis.kernels.durations import DURATION
 from tracekit.analysis.results import OUTSIDE, FoundPhase, Info, InfoProcess
 from tracekit.analysis.selection import phases_of
-from tracekit.analysis.trust import examine
+from tracekit.analysis.trust.recording import examine
 from tracekit.trace.reader import Trace
 
 

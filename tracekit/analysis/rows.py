@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tracekit.analysis.kernels import LABELS
+from tracekit.analysis.kernels.durations import LABELS
 from tracekit.analysis.results import Number
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tracekit.analysis.phases import Phases, find_phases
+from tracekit.analysis.phases.assignment import Phases, find_phases
 from tracekit.analysis.results import OUTSIDE
 from tracekit.analysis.wanted import Selection
 from tracekit.errors import WrongUsage

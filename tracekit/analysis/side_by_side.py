@@ -5,22 +5,22 @@ import numpy as np
 import polars as pl
 
 import tracekit
-from tracekit.analysis.beside_rows import contention_rows, named_kernels, set_rows
-from tracekit.analysis.companions import Companions, companions
-from tracekit.analysis.contention import contention
-from tracekit.analysis.devices import withheld
-from tracekit.analysis.episode_sets import sets_of
-from tracekit.analysis.episodes import Found, find_episodes, total
-from tracekit.analysis.kernels import DURATION, base_name_matches
-from tracekit.analysis.moments import moments
-from tracekit.analysis.overlap import device_overlaps
-from tracekit.analysis.pairs import kernel_pairs
+from tracekit.analysis.kernels.durations import DURATION, base_name_matches
+from tracekit.analysis.kernels.solo import alone, by_name, first_known, of_instances
+from tracekit.analysis.kernels.telling_apart import Told, told_apart
+from tracekit.analysis.overlap.companions import Companions, companions
+from tracekit.analysis.overlap.contention import contention
+from tracekit.analysis.overlap.devices import withheld
+from tracekit.analysis.overlap.episode_sets import sets_of
+from tracekit.analysis.overlap.episodes import Found, find_episodes, total
+from tracekit.analysis.overlap.kinds import device_overlaps
+from tracekit.analysis.overlap.pairs import kernel_pairs
+from tracekit.analysis.overlap.rows import contention_rows, named_kernels, set_rows
+from tracekit.analysis.overlap.streams import stream_lines, stream_pairs, streams_by_device
 from tracekit.analysis.results import Contention, Granularity, Kernel, KernelPair, Overlap, OverlapSet
 from tracekit.analysis.selection import phases_of, select
-from tracekit.analysis.solo import alone, by_name, first_known, of_instances
-from tracekit.analysis.streams import stream_lines, stream_pairs, streams_by_device
-from tracekit.analysis.telling_apart import Told, told_apart
-from tracekit.analysis.trust import examine
+from tracekit.analysis.statistics.moments import moments
+from tracekit.analysis.trust.recording import examine
 from tracekit.analysis.wanted import Selection
 from tracekit.trace.reader import Trace
 

@@ -5,13 +5,13 @@ from typing import Any
 import polars as pl
 
 import tracekit
-from tracekit.analysis.devices import device_lines, withheld
-from tracekit.analysis.kernels import base_name_matches, label_keys, summarise, summarise_operators
-from tracekit.analysis.operators import operator_warnings, operators_of
+from tracekit.analysis.kernels.durations import base_name_matches, label_keys, summarise, summarise_operators
+from tracekit.analysis.kernels.operators import operator_warnings, operators_of
+from tracekit.analysis.overlap.devices import device_lines, withheld
 from tracekit.analysis.results import KernelSummary, Summary
 from tracekit.analysis.rows import kernel_of, number
 from tracekit.analysis.selection import select
-from tracekit.analysis.trust import Trust, examine
+from tracekit.analysis.trust.recording import Trust, examine
 from tracekit.analysis.wanted import Selection
 from tracekit.trace.reader import Trace
 

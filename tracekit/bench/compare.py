@@ -6,7 +6,7 @@ from typing import Literal
 from tracekit import __version__
 from tracekit.analysis.results import Bench, BenchCompare, BenchModel
 from tracekit.analysis.results.bench import BenchRow, Change, SpeedRow
-from tracekit.analysis.thresholds import MARGIN
+from tracekit.analysis.statistics.thresholds import MARGIN
 from tracekit.bench.contrasts import Ratio, ratio_of
 from tracekit.bench.naming import cell_name
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tracekit.analysis.results import Number
 from tracekit.analysis.results.bench import BenchRow, Cell, Contrast, Crossover, Flip, SizeStep
-from tracekit.analysis.thresholds import MARGIN
+from tracekit.analysis.statistics.thresholds import MARGIN
 
 STEP = 1.1
 """Ratio from one M to the next from which a rise is a step; a fall is one beyond MARGIN."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tracekit.analysis.thresholds import MARGIN
+from tracekit.analysis.statistics.thresholds import MARGIN
 
 Floats = npt.NDArray[np.float64]
 

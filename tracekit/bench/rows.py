@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 
 from tracekit.analysis.results.bench import BenchRow, Cell, Mark
-from tracekit.analysis.steadiness import time_in_outliers, unsteady
-from tracekit.analysis.thresholds import OUTLIER_SHARE
+from tracekit.analysis.statistics.steadiness import time_in_outliers, unsteady
+from tracekit.analysis.statistics.thresholds import OUTLIER_SHARE
 from tracekit.bench.contrasts import decided, ratio_of
 from tracekit.bench.fit import Floats, median_interval, needed_length
 

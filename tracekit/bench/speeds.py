@@ -11,8 +11,8 @@ import numpy as np
 from tracekit import __version__
 from tracekit.analysis.results import BenchModel, Warn
 from tracekit.analysis.results.bench import SpeedRow
-from tracekit.analysis.statistics import ratio_of_blocks
-from tracekit.analysis.steadiness import unsteady
+from tracekit.analysis.statistics.ratios import ratio_of_blocks
+from tracekit.analysis.statistics.steadiness import unsteady
 from tracekit.bench.fit import median_interval
 from tracekit.bench.generation import Request, Times
 from tracekit.capture.arms import Arm, doubts, in_turn, parse_arm

@@ -10,7 +10,7 @@ from itertools import count
 
 import polars as pl
 
-from tracekit.analysis.phases import normalised
+from tracekit.analysis.phases.assignment import normalised
 from tracekit.frameworks import FRAMEWORK_RANGES, LIBRARY_DOMAINS
 from tracekit.trace.tables import Export
 

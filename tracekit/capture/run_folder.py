@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tracekit.analysis.thresholds import PROFILER_COSTLY
+from tracekit.analysis.statistics.thresholds import PROFILER_COSTLY
 from tracekit.capture.arms import Role
 from tracekit.capture.machine import Machine
 from tracekit.capture.outcome import Finding

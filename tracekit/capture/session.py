@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.analysis.thresholds import FEWEST_BLOCKS
+from tracekit.analysis.statistics.thresholds import FEWEST_BLOCKS
 from tracekit.capture import machine
 from tracekit.capture.arms import Arm, in_turn
 from tracekit.capture.dumps import take_dumps

@@ -93,8 +93,8 @@ def with_profiler_cost(answer: Diff, manifest: "Manifest | None") -> Diff:
     """
     if manifest is None:
         return answer
-    from tracekit.analysis.profiler_effect import with_profiler_effect
-    from tracekit.analysis.run_checks import PROFILER, run_checks
+    from tracekit.analysis.trust.profiler_effect import with_profiler_effect
+    from tracekit.analysis.trust.run_checks import PROFILER, run_checks
     from tracekit.capture.run_folder import wall_times
 
     costs, warnings = [], list(answer.warnings)

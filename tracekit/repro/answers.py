@@ -7,7 +7,7 @@ from math import isnan
 import tracekit
 from tracekit.analysis import results
 from tracekit.analysis.rows import number
-from tracekit.analysis.trust import examine
+from tracekit.analysis.trust.recording import examine
 from tracekit.repro.bundle import Expected
 from tracekit.repro.model import Repro
 from tracekit.repro.verify import Results, Verified

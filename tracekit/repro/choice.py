@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.episodes import find_episodes
-from tracekit.analysis.kernels import group_of_instances
+from tracekit.analysis.kernels.durations import group_of_instances
+from tracekit.analysis.overlap.episodes import find_episodes
 from tracekit.analysis.selection import select
 from tracekit.analysis.wanted import Selection
 from tracekit.errors import WrongUsage

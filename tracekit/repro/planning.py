@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 import tracekit
-from tracekit.analysis.graph_figures import GraphFigures
 from tracekit.analysis.graphs import WHY_NONE, ordered_graphs, solo_durations
-from tracekit.analysis.matching import matched_labels
-from tracekit.analysis.trust import examine
+from tracekit.analysis.kernels.matching import matched_labels
+from tracekit.analysis.trust.recording import examine
+from tracekit.analysis.what_if.graph_figures import GraphFigures
 from tracekit.capture.private_names import private_words, replacements
 from tracekit.errors import UnusableInput
 from tracekit.graph.dumps import Dump

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.episodes import find_episodes
-from tracekit.analysis.solo import SOLO
+from tracekit.analysis.kernels.solo import SOLO
+from tracekit.analysis.overlap.episodes import find_episodes
 from tracekit.errors import UnusableInput
 from tracekit.repro.bundle import Expected
 from tracekit.repro.choice import NOTHING, losses_by_place

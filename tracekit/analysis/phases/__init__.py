@@ -1,0 +1,1 @@
+"""Phases: which work is whose, what each instance cost, and what two arms took."""

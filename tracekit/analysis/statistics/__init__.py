@@ -1,0 +1,1 @@
+"""Numbers with intervals: ratios, resampling, order statistics, and the limits that decide what is said."""

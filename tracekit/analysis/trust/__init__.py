@@ -1,0 +1,1 @@
+"""What a trace can answer, and whether a comparison can be trusted."""

@@ -1,0 +1,1 @@
+"""Who won a phase, by how much, and why."""

@@ -1,0 +1,1 @@
+"""What another order of the nodes of graphs would take: predictions."""
