@@ -64,7 +64,7 @@ def bench(
     path: options.OutputOption = None,
     force: options.ForceOption = False,
 ) -> None:
-    """Time an operation of MLX as a dependent chain, batched in a queue, and call by call; or a model's speed.
+    """Time an operation of MLX as a dependent chain, batched in a queue, and call by call; or the speed of a model.
 
     Decoding is a chain. Independent calls in one evaluation overlap on a GPU, which hides time that decoding pays;
     calls waited for one by one measure the waiting. Every result is kept and can be compared with a later one.
