@@ -8,7 +8,7 @@ from tracekit.report.views.contention import sets_section
 from tracekit.report.views.mechanics import mechanics_section
 from tracekit.report.views.names import dimensions, kernel_names, trace_notes, warning_lines
 from tracekit.report.views.trust import trust_section
-from tracekit.report.views.waterfall import waterfall_section
+from tracekit.report.views.waterfall import tested, waterfall_section
 from tracekit.report.views.what_if import what_if_section
 from tracekit.units import duration, percent, shortened
 
@@ -183,6 +183,8 @@ def _reasons(phases: list[Phase], arm: str) -> Section:
     for row in phases:
         notes.append(f"{shortened(row.name)}: {_winner(row.verdict, arm)}")
         notes += [f"  {sentence}" for sentence in _SENTENCE_END.split(row.verdict.reason)]
+        if causes := tested(row):
+            notes.append(f"  {causes}")
         notes.append(f"  advice: {row.verdict.advice}")
     return Section(f"Why, {arm} against a", notes=notes)
 

@@ -26,6 +26,24 @@ STEP_NAMES: dict[Cause, str] = {
 }
 
 
+CAUSE_NAMES: dict[Cause, str] = {
+    **STEP_NAMES,
+    "plain_sharing": "sharing the GPU",
+    "profiler": "the profiler",
+    "drift": "drift",
+}
+
+
+def tested(phase: Phase) -> str | None:
+    """Which causes were ruled out, and which cannot be told; the others are told of by the verdict."""
+    told = []
+    for outcome in ("ruled out", "cannot tell"):
+        names = [CAUSE_NAMES[each.cause] for each in phase.explanations if each.outcome == outcome]
+        if names:
+            told.append(f"{outcome}: {', '.join(names)}")
+    return "; ".join(told) or None
+
+
 def waterfall_section(phases: list[Phase], arm: str) -> Section:
     """The steps from a's time to the arm's, phase by phase."""
     parts = [rows for phase in phases if (rows := _rows(phase, arm))]
