@@ -179,6 +179,8 @@ _LIMITS = """## What the model cannot show
 - Tracing nodes one by one changes what runs side by side on a real GPU. The model's exports are free of that; compare
   with unprofiled times.
 - One device, one process, one launching thread; graphs of some dozens of nodes.
+- Where launches and durations both differ, a part belongs to both causes. tracekit counts it with the launches, the
+  model's accounts halve it, so that a second cause near the tenth of the difference that is told may be missed.
 - The seeds cover graphs that lose a quarter of their solo time or more. A smaller loss has a wider interval, as a share
   of it.
 """

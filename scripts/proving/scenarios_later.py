@@ -132,7 +132,7 @@ def two_blocks_are_too_few() -> Scenario:
 
 @scenario
 def a_faster_kernel_hides_a_loss() -> Scenario:
-    """Overlap loses what a kernel that is faster in the graph arm wins: about the same time, two reasons."""
+    """Overlap loses, and a kernel that is faster in the graph arm wins more: two causes against each other."""
     work = layers(in_order(side_by_side([MATMUL], [COPY, COPY]), chain(ATTENTION, ATTENTION)), 4)
     plan = prefills(PAGES_BROKEN, work, Expected(None, named=("overlap_lost", "kernels_alone")))
     return replace(plan, arms=(replace(plan.arms[0], slower={ATTENTION.name: 0.68}), plan.arms[1]))
@@ -160,7 +160,7 @@ def parallel_prefill_serial_decode() -> Scenario:
 
 
 @scenario
-def copies_beside_kernels_in_a_slow_arm() -> Scenario:
+def copies_and_a_lower_clock() -> Scenario:
     """One arm copies before its kernels and runs on a lower clock: two causes, the copies the larger."""
     plan = prefills(FAIR, ROW, Expected("copies", named=("clocks",)), replace(SERIAL_GRAPH, copies=4, copy_ns=90_000))
     return replace(plan, arms=(replace(plan.arms[0], clock=1.05), plan.arms[1]))
