@@ -28,6 +28,8 @@ STEP_NAMES: dict[Cause, str] = {
 
 CAUSE_NAMES: dict[Cause, str] = {
     **STEP_NAMES,
+    "overlap_lost": "loss by overlap",
+    "overlap_gained": "gain by overlap",
     "plain_sharing": "sharing the GPU",
     "profiler": "the profiler",
     "drift": "drift",
