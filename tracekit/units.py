@@ -24,6 +24,11 @@ def duration(ns: float | None, digits: int = 3) -> str:
     raise AssertionError
 
 
+def signed(ns: float) -> str:
+    """A change of time, with its sign: +21.4 ms."""
+    return ("+" if ns >= 0 else "-") + duration(abs(ns))
+
+
 def percent(share: float | None, digits: int = 1) -> str:
     """A share as a percentage; ``-`` for None."""
     return "-" if share is None else f"{share * 100:.{digits}f} %"

@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from tracekit.analysis.kernels.durations import DURATION, group_of_instances
-from tracekit.analysis.kernels.matching import matched_labels
+from tracekit.analysis.kernels.matching import group_names, matched_labels
 from tracekit.analysis.kernels.mixtures import Launched
 from tracekit.analysis.kernels.solo import of_instances
 from tracekit.analysis.kernels.solo_sources import Ran, SoloSources
@@ -139,6 +139,10 @@ class Arm:
         )
 
 
+Blocks = list[Arm]
+"""One side of a comparison: a trace, or several blocks of one arm."""
+
+
 def build_arms(traces: list[Trace], pattern: str | None, warm_up: int, letters: list[str] | None = None) -> list[Arm]:
     """Measure every trace under its arm's letter; traces of one letter are blocks of one arm."""
     trusts = together(*(partial(examine, trace) for trace in traces))
@@ -157,7 +161,7 @@ def build_arms(traces: list[Trace], pattern: str | None, warm_up: int, letters: 
         Ran(letter, role == "eager", Launched(work.kernels, of_trace.instances))
         for letter, role, work, of_trace in zip(names, roles, works, phases, strict=True)
     ]
-    sources = SoloSources(ran, _names(labels))
+    sources = SoloSources(ran, group_names(labels))
 
     def arm(i: int) -> Arm:
         trace, solo = traces[i], sources.of(i)
@@ -179,12 +183,6 @@ def build_arms(traces: list[Trace], pattern: str | None, warm_up: int, letters: 
         )
 
     return together(*(partial(arm, i) for i in range(len(traces))))
-
-
-def _names(labels: pl.DataFrame) -> pl.DataFrame:
-    """``group`` and ``name`` of every kernel of any trace."""
-    names = labels.select("group", name=pl.coalesce("name", "short_name"))
-    return names.unique("group", keep="first", maintain_order=True)
 
 
 def comparable_phases(traces: list[Trace], pattern: str | None) -> list[Phases]:

@@ -14,7 +14,7 @@ from tracekit.analysis.overlap.beside import contention_of, overlap_sets_of
 from tracekit.analysis.phases.comparison import PhasePair, Side, measure_phases, pair_of, phase_names
 from tracekit.analysis.phases.mechanics import mechanics_of
 from tracekit.analysis.results import OUTSIDE, Diff, Explanation, Number, Phase, Verdict, Warn
-from tracekit.analysis.rows import number
+from tracekit.analysis.rows import known_number, number, rounded
 from tracekit.analysis.statistics.ratios import ratio_of_blocks, ratio_of_medians, status
 from tracekit.analysis.trust.checks import trust_checks, withheld
 from tracekit.analysis.verdict.explanations import explanations
@@ -148,7 +148,7 @@ def _phase(
     interval = pair.interval
     values: dict[str, Number | None] = {}
     for letter, side in (("a", pair.a), ("b", pair.b)):
-        values |= {f"{field}_{letter}": _number(value) for field, value in side.medians.items()}
+        values |= {f"{field}_{letter}": known_number(value) for field, value in side.medians.items()}
     return Phase(
         name=pair.name,
         arm=other.letter,
@@ -157,16 +157,16 @@ def _phase(
         warm_up_a=pair.a.warm_up,
         warm_up_b=pair.b.warm_up,
         time_basis=pair.basis,
-        time_ns_a=_number(pair.a.time),
-        time_ns_b=_number(pair.b.time),
-        ratio=None if pair.ratio is None else round(pair.ratio, 6),
+        time_ns_a=known_number(pair.a.time),
+        time_ns_b=known_number(pair.b.time),
+        ratio=rounded(pair.ratio),
         ci95=None if interval is None else (round(interval.low, 6), round(interval.high, 6)),
         interval_basis=f"over {pair.a.blocks} and {pair.b.blocks} blocks"
         if pair.a.blocks > 1 or pair.b.blocks > 1
         else "within this run: one trace a side",
         **values,
-        what_if_serial_ns_a=_number(pair.a.serial and pair.a.serial.value),
-        what_if_serial_ns_b=_number(pair.b.serial and pair.b.serial.value),
+        what_if_serial_ns_a=known_number(pair.a.serial and pair.a.serial.value),
+        what_if_serial_ns_b=known_number(pair.b.serial and pair.b.serial.value),
         what_if_serial_interval_a=_bounds(pair.a),
         what_if_serial_interval_b=_bounds(pair.b),
         overlap_coverage_a=round(pair.a.coverage, 6) if pair.a.count else None,
@@ -181,10 +181,6 @@ def _phase(
         waterfall=list(fall.steps.values()) if fall else [],
         explanations=found,
     )
-
-
-def _number(value: float | None) -> Number | None:
-    return None if value is None else number(value)
 
 
 def _bounds(side: Side) -> tuple[Number, Number] | None:

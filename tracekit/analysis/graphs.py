@@ -7,10 +7,10 @@ import polars as pl
 
 import tracekit
 from tracekit.analysis.kernels.durations import DURATION, LABELS, group_of_instances
-from tracekit.analysis.kernels.matching import matched_labels
+from tracekit.analysis.kernels.matching import group_names, matched_labels
 from tracekit.analysis.kernels.solo import alone, by_name, first_known
 from tracekit.analysis.results import Granularity, GraphAnswer, GraphDetail, GraphNode, GraphShape, LevelRun, Warn
-from tracekit.analysis.rows import kernel_of, number
+from tracekit.analysis.rows import kernel_of, known_number, number, process_id, rounded
 from tracekit.analysis.trust.recording import RECORD_NODES, examine
 from tracekit.analysis.what_if.graph_figures import GraphFigures
 from tracekit.errors import UnusableInput, WrongUsage
@@ -77,9 +77,8 @@ def solo_durations(trace: Trace, baseline: Trace | None, labels: pl.DataFrame) -
     if baseline is None:
         return here
     group = group_of_instances(baseline.kernels, others)
-    names = labels.select("group", name=pl.coalesce("name", "short_name"))
-    names = names.unique("group", keep="first", maintain_order=True)
-    return first_known(alone(baseline.kernels, group, "baseline"), by_name(baseline.kernels, group, names), here)
+    other_launches = by_name(baseline.kernels, group, group_names(labels))
+    return first_known(alone(baseline.kernels, group, "baseline"), other_launches, here)
 
 
 def by_key(labels: pl.DataFrame, solo: pl.DataFrame, column: str) -> Floats:
@@ -96,7 +95,7 @@ def _shape(at: int, figures: GraphFigures, order: Ordered, kernel_time: int | No
     launches = len(graph.launch)
     return GraphShape(
         graph=at,
-        process=None if graph.process is None else graph.process & 0xFFFFFF,
+        process=process_id(graph.process),
         executables=len(set(graph.executable.tolist())),
         launches=launches,
         first_launch=int(graph.launch[0]),
@@ -112,17 +111,13 @@ def _shape(at: int, figures: GraphFigures, order: Ordered, kernel_time: int | No
         busy_ns=number(figures.busy / launches),
         summed_ns=number(figures.summed / launches),
         share=round(kernels_time / kernel_time, 6) if kernel_time else None,
-        critical_ns=None if critical is None else number(critical),
-        ideal_ns=None if ideal is None else number(ideal),
-        concurrency=_rounded(figures.concurrency),
-        possible_concurrency=_rounded(figures.possible_concurrency),
+        critical_ns=known_number(critical),
+        ideal_ns=known_number(ideal),
+        concurrency=rounded(figures.concurrency),
+        possible_concurrency=rounded(figures.possible_concurrency),
         serial_pairs=figures.serial_pairs() if order.source == "dump" else None,
         note=order.note,
     )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
 
 
 def _shown(replays: list[Replays], figures: list[GraphFigures], launch: int | None) -> tuple[int, int]:

@@ -5,6 +5,7 @@ import polars as pl
 import tracekit
 from tracekit.analysis.kernels.durations import DURATION
 from tracekit.analysis.results import OUTSIDE, FoundPhase, Info, InfoProcess
+from tracekit.analysis.rows import process_id
 from tracekit.analysis.selection import phases_of
 from tracekit.analysis.trust.recording import examine
 from tracekit.trace.reader import Trace
@@ -57,7 +58,7 @@ def _processes(trace: Trace) -> list[InfoProcess]:
     both = kernels.join(calls, on="process", how="full", coalesce=True, nulls_equal=True).sort("process")
     return [
         InfoProcess(
-            process=None if process is None else process & 0xFFFFFF,
+            process=process_id(process),
             kernel_rows=rows or 0,
             launches=launches or 0,
             graph_launches=graph_launches or 0,

@@ -1,13 +1,12 @@
 """Two kept results against each other, time by time. Pure: answers in, answer out."""
 
 from collections.abc import Iterator
-from typing import Literal
 
 from tracekit import __version__
-from tracekit.analysis.results import Bench, BenchCompare, BenchModel
+from tracekit.analysis.results import Bench, BenchCompare, BenchModel, Status
 from tracekit.analysis.results.bench import BenchRow, Change, SpeedRow
-from tracekit.analysis.statistics.thresholds import MARGIN
-from tracekit.bench.contrasts import Ratio, ratio_of
+from tracekit.analysis.statistics.ratios import Interval, status
+from tracekit.bench.contrasts import Ratio, bounds, ratio_of
 from tracekit.bench.naming import cell_name
 
 Row = BenchRow | SpeedRow
@@ -38,26 +37,20 @@ def _rows(answer: Compared) -> dict[str, Row]:
 
 def _change(name: str, old: Row | None, new: Row | None) -> Change:
     ratio = ratio_of(old, new) if old and new else None
-    interval = (ratio.low, ratio.high) if ratio and ratio.low is not None and ratio.high is not None else None
     return Change(
         name,
         old.time_ns if old else None,
         new.time_ns if new else None,
         ratio.value if ratio else None,
-        interval,
+        bounds(ratio) if ratio else None,
         _status(ratio),
     )
 
 
-def _status(ratio: Ratio | None) -> Literal["slower", "faster", "same", "undecided"]:
+def _status(ratio: Ratio | None) -> Status:
     """Same within MARGIN, slower or faster beyond it, interval included."""
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return "undecided"
-    if ratio.low > 1 + MARGIN:
-        return "slower"
-    if ratio.high < 1 - MARGIN:
-        return "faster"
-    return "same" if ratio.low >= 1 - MARGIN and ratio.high <= 1 + MARGIN else "undecided"
+    ends = bounds(ratio) if ratio else None
+    return status(Interval(ratio.value, *ends) if ratio and ends else None, discovered=True)
 
 
 def _differences(old: Compared, new: Compared) -> Iterator[str]:

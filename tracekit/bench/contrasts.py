@@ -100,7 +100,7 @@ def steps(rows: Sequence[BenchRow]) -> list[SizeStep]:
         for a, b in pairwise(group):
             ratio = ratio_of(a, b)
             if ratio and decided(ratio) and _jumps(ratio.value, b.m / a.m):
-                found.append(SizeStep(_cell(a), _cell(b), ratio.value, _interval(ratio)))
+                found.append(SizeStep(_cell(a), _cell(b), ratio.value, bounds(ratio)))
     return found
 
 
@@ -190,9 +190,10 @@ def _cell(row: BenchRow) -> Cell:
     return Cell(*(getattr(row, name) for name in Cell.__struct_fields__))
 
 
-def _interval(ratio: Ratio) -> tuple[float, float] | None:
+def bounds(ratio: Ratio) -> tuple[float, float] | None:
+    """The ends of its interval."""
     return None if ratio.low is None or ratio.high is None else (ratio.low, ratio.high)
 
 
 def _contrast(kind: str, a: BenchRow, b: BenchRow, ratio: Ratio) -> Contrast:
-    return Contrast(kind, _cell(a), _cell(b), ratio.value, _interval(ratio), decided(ratio))  # type: ignore[arg-type]
+    return Contrast(kind, _cell(a), _cell(b), ratio.value, bounds(ratio), decided(ratio))  # type: ignore[arg-type]

@@ -6,15 +6,10 @@ import numpy as np
 import polars as pl
 
 from tracekit.intervals import Ints
-
-LAUNCH = ["process", "correlation"]
-"""All nodes of a graph launch share these."""
+from tracekit.trace.schema import EXECUTABLE_UNIT, LAUNCH
 
 COPY = -1
 """Key of a node that is a memory copy or set."""
-
-EXECUTABLE_UNIT = 1 << 32
-"""Node ids count the executable in these units; what is left over is the node."""
 
 
 class Replays(NamedTuple):

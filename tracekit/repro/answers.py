@@ -6,7 +6,7 @@ from math import isnan
 
 import tracekit
 from tracekit.analysis import results
-from tracekit.analysis.rows import number
+from tracekit.analysis.rows import known_number, number, rounded
 from tracekit.analysis.trust.recording import examine
 from tracekit.repro.bundle import Expected
 from tracekit.repro.model import Repro
@@ -39,8 +39,8 @@ def repro_answer(
         edges=len(repro.edges),
         span_ns=repro.span_ns,
         side_by_side_ns=loss.side_by_side_ns,
-        solo_ns=_number(loss.solo_ns),
-        lost_ns=_number(loss.lost_ns),
+        solo_ns=known_number(loss.solo_ns),
+        lost_ns=known_number(loss.lost_ns),
         coverage=loss.coverage,
         stand_ins=_counted(node.kernel.body for node in repro.nodes if node.kernel),
         notes=repro.notes,
@@ -54,7 +54,7 @@ def repro_answer(
                 static_smem=node.kernel.static_smem if node.kernel else None,
                 start_ns=node.start_ns,
                 duration_ns=node.duration_ns,
-                solo_ns=_number(node.solo_ns),
+                solo_ns=known_number(node.solo_ns),
             )
             for i, node in enumerate(repro.nodes)
         ],
@@ -70,21 +70,21 @@ def verify_answer(expected: Expected, measured: Results, found: Verified) -> res
         warnings=[],
         gpu=expected.launch.gpu.name,
         measured_gpu=measured.gpu,
-        share=None if found.share is None else round(found.share, 6),
+        share=rounded(found.share),
         reproduces=found.reproduces,
         side_by_side_ns=found.loss.side_by_side_ns,
         measured_side_by_side_ns=found.measured.side_by_side_ns,
-        lost_ns=_number(found.loss.lost_ns),
-        measured_lost_ns=_number(found.measured.lost_ns),
+        lost_ns=known_number(found.loss.lost_ns),
+        measured_lost_ns=known_number(found.measured.lost_ns),
         graph_over_serial=measured.graph_over_serial,
         differences=found.differences,
         nodes=[
             results.ReproNodeCheck(
                 node=node.node,
                 name=node.name,
-                solo_ns=_number(node.solo_ns),
+                solo_ns=known_number(node.solo_ns),
                 measured_solo_ns=number(node.measured_solo_ns),
-                stretch=None if node.stretch is None else round(node.stretch, 6),
+                stretch=rounded(node.stretch),
                 measured_stretch=None if isnan(node.measured_stretch) else round(node.measured_stretch, 6),
             )
             for node in found.nodes
@@ -94,7 +94,3 @@ def verify_answer(expected: Expected, measured: Results, found: Verified) -> res
 
 def _counted(words: Iterable[str]) -> dict[str, int]:
     return dict(Counter(words).most_common())
-
-
-def _number(value: float | None) -> results.Number | None:
-    return None if value is None else number(value)

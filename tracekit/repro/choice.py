@@ -10,9 +10,10 @@ from tracekit.analysis.overlap.episodes import find_episodes
 from tracekit.analysis.selection import select
 from tracekit.analysis.wanted import Selection
 from tracekit.errors import WrongUsage
-from tracekit.graph.replays import LAUNCH, Replays
+from tracekit.graph.replays import Replays
 from tracekit.repro.model import Loss
 from tracekit.trace.reader import Trace
+from tracekit.trace.schema import LAUNCH
 from tracekit.units import duration
 
 NOTHING = Loss(0, 0, 0, None)

@@ -4,8 +4,7 @@ import numpy as np
 import polars as pl
 
 from tracekit.numbering import numbered
-
-_LAUNCH = ("process", "correlation")
+from tracekit.trace.schema import LAUNCH
 
 
 def launch_calls(work: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
@@ -14,7 +13,7 @@ def launch_calls(work: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
     Both have ``process`` and ``correlation``, which work and its call share. Where calls share them too, as the
     runtime's and the driver's for one launch, it is the earliest one.
     """
-    every = pl.concat([frame.select(_LAUNCH) for frame in (calls, work)])
+    every = pl.concat([frame.select(LAUNCH) for frame in (calls, work)])
     numbers = numbered(every.get_columns())
     of_calls, of_work = np.split(numbers.of_rows, [calls.height])
     order = np.argsort(calls["start"].to_numpy())[::-1]

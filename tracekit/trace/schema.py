@@ -11,6 +11,12 @@ from tracekit.trace.calls import ROLES
 PROCESS_UNIT = 1 << 24
 """``globalPid`` and ``globalTid`` count processes in these units; what is left over is the thread."""
 
+EXECUTABLE_UNIT = 1 << 32
+"""Node ids count the executable graph in these units; what is left over is the node."""
+
+LAUNCH = ["process", "correlation"]
+"""Work and the call that launched it share these: all nodes of a graph launch have one of each."""
+
 KERNEL_TABLE = "CUPTI_ACTIVITY_KIND_KERNEL"
 COPY_TABLES = {"copy": "CUPTI_ACTIVITY_KIND_MEMCPY", "set": "CUPTI_ACTIVITY_KIND_MEMSET"}
 CALL_TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"

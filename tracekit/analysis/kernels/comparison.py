@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.arms import Arm
+from tracekit.analysis.arms import Arm, Blocks
 from tracekit.analysis.kernels.durations import DURATION, LABELS, durations_by
 from tracekit.analysis.kernels.solo import first_known
 from tracekit.analysis.results import OUTSIDE, KernelComparison, KernelOnOneSide
-from tracekit.analysis.rows import kernel_of, number
+from tracekit.analysis.rows import kernel_of, known_number, number, rounded
 from tracekit.analysis.statistics.grouped import Grouped
 from tracekit.analysis.statistics.ratios import (
     Floats,
@@ -23,9 +23,6 @@ from tracekit.analysis.statistics.ratios import (
 )
 from tracekit.analysis.statistics.thresholds import FEWEST
 from tracekit.numbering import numbered
-
-Blocks = list[Arm]
-"""One side of a comparison: a trace, or several blocks of one arm."""
 
 
 def compare_kernels(
@@ -193,28 +190,24 @@ def _comparison(row: dict[str, Any], a: Blocks, b: Blocks) -> KernelComparison:
         phase=row["home"],
         count_a=row["count"],
         count_b=row["count_b"],
-        per_iteration_a=_rounded(row["each"]),
-        per_iteration_b=_rounded(row["each_b"]),
+        per_iteration_a=rounded(row["each"]),
+        per_iteration_b=rounded(row["each_b"]),
         per_iteration_ns_a=None if row["each_ns"] is None or not sums[0] else number(row["each_ns"]),
         per_iteration_ns_b=None if row["each_ns_b"] is None or not sums[1] else number(row["each_ns_b"]),
         total_ns_a=row["total_ns"] if sums[0] else None,
         total_ns_b=row["total_ns_b"] if sums[1] else None,
         **measured,
-        ratio=_rounded(row["ratio"]),
+        ratio=rounded(row["ratio"]),
         ci95=None if interval is None else (round(interval.low, 6), round(interval.high, 6)),
         status=status(interval, row["discovered"]) if ranked else "undecided",
         note=_note(row, ranked),
-        overlapped_fraction_a=_rounded(row["overlapped_fraction"]) if sums[0] else None,
-        overlapped_fraction_b=_rounded(row["overlapped_fraction_b"]) if sums[1] else None,
-        solo_ns=None if row["solo"] is None else number(row["solo"]),
+        overlapped_fraction_a=rounded(row["overlapped_fraction"]) if sums[0] else None,
+        overlapped_fraction_b=rounded(row["overlapped_fraction_b"]) if sums[1] else None,
+        solo_ns=known_number(row["solo"]),
         solo_from=row["solo_from"],
-        stretch_a=None if not row["solo"] else _rounded(row["median_ns"] / row["solo"]),
-        stretch_b=None if not row["solo"] else _rounded(row["median_ns_b"] / row["solo"]),
+        stretch_a=None if not row["solo"] else rounded(row["median_ns"] / row["solo"]),
+        stretch_b=None if not row["solo"] else rounded(row["median_ns_b"] / row["solo"]),
     )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
 
 
 def _note(row: dict[str, Any], ranked: bool) -> str | None:

@@ -24,6 +24,11 @@ LABELS = ["name", "mangled_name", "short_name", "grid", "block", "cluster", "dyn
 _NO_CLUSTER = pl.max_horizontal(_CLUSTER).fill_null(0) <= 1
 
 
+def ran_alone(duration: pl.Expr = DURATION) -> pl.Expr:
+    """Whether instances ran alone; one of no length carries no timing."""
+    return (duration > 0) & (pl.col("overlapped") <= ALONE_FRACTION * duration)
+
+
 def number_groups(keys: pl.DataFrame, by: By) -> Numbers:
     """The group that ``by`` puts each kernel key into (schema.KERNEL_KEYS).
 
@@ -71,15 +76,14 @@ def durations_by(kernels: pl.DataFrame, group: pl.Series) -> pl.DataFrame:
     of an even count is the mean of the middle two), ``overlapped_fraction`` (overlapped / total) and
     ``mixed``.
     """
-    duration = pl.col("duration")
     rows = kernels.select(
         "overlapped", duration=DURATION, in_graph=pl.col("graph_node").is_not_null(), group=group.cast(pl.Int64)
     )
-    alone = rows.filter((duration > 0) & (pl.col("overlapped") <= ALONE_FRACTION * duration))
+    alone = rows.filter(ran_alone(pl.col("duration")))
     all_of, alone_of = (Grouped.of(part["group"], part["duration"]) for part in (rows, alone))
     numbers = int(all_of.group.max(initial=-1)) + 1
     mixed = np.zeros(numbers, np.bool_)
-    mixed[alone_of.group] = alone_of.quantile(0.95) > MIXED_SPREAD * alone_of.quantile(0.05)
+    mixed[alone_of.group] = alone_of.spread_beyond(MIXED_SPREAD)
     beside = np.zeros(numbers, np.int64)
     overlapping = rows.filter(pl.col("overlapped") > 0)
     np.add.at(beside, overlapping["group"].to_numpy(), overlapping["overlapped"].to_numpy())

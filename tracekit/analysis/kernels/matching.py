@@ -29,6 +29,12 @@ def _normalised(names: pl.Series) -> pl.Series:
     return pl.DataFrame({"name": names}).join(spelt, on="name", how="left", maintain_order="left")["normalised"]
 
 
+def group_names(labels: pl.DataFrame) -> pl.DataFrame:
+    """``group`` and ``name`` of every kernel of any trace, by ``matched_labels``."""
+    names = labels.select("group", name=pl.coalesce("name", "short_name"))
+    return names.unique("group", keep="first", maintain_order=True)
+
+
 def matched_labels(keys: list[pl.DataFrame], by: By = "launch") -> pl.DataFrame:
     """Give the kernels of several traces common group numbers.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tracekit.analysis.kernels.durations import ALONE_FRACTION, DURATION, MIXED_SPREAD
+from tracekit.analysis.kernels.durations import DURATION, MIXED_SPREAD, ran_alone
 from tracekit.analysis.kernels.solo import SOLO
 from tracekit.analysis.statistics.grouped import Grouped
 
@@ -51,7 +51,7 @@ def mixtures(kernels: pl.DataFrame, measured: pl.DataFrame, borrowed: pl.Series)
             "group": pl.Series(of.group, dtype=pl.UInt32),
             "mean": of.total() / of.count,
             "median": of.quantile(0.5),
-            "mixed": of.quantile(0.95) > MIXED_SPREAD * of.quantile(0.05),
+            "mixed": of.spread_beyond(MIXED_SPREAD),
         }
     )
     return found.filter("mixed").drop("mixed")
@@ -112,9 +112,7 @@ def turns(here: Launched, there: Launched, solo: pl.DataFrame, mixed: pl.DataFra
 
 
 def _alone(kernels: pl.DataFrame) -> pl.DataFrame:
-    return kernels.with_columns(duration=DURATION).filter(
-        (pl.col("duration") > 0) & (pl.col("overlapped") <= ALONE_FRACTION * pl.col("duration"))
-    )
+    return kernels.with_columns(duration=DURATION).filter(ran_alone())
 
 
 def _in_phases(launched: Launched, mixed: pl.DataFrame) -> pl.DataFrame:

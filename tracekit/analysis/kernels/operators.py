@@ -8,14 +8,13 @@ from tracekit.analysis.phases.open_ranges import range_of_calls
 from tracekit.analysis.results import Warn
 from tracekit.frameworks import LIBRARY_DOMAINS
 from tracekit.trace.reader import Trace
+from tracekit.trace.schema import EXECUTABLE_UNIT, LAUNCH
 
 MODULES = "tracekit.modules"
 """NVTX domain of the ranges of modules, named by their path in the model (capture.annotate.module_calls)."""
 
 LONGEST_CHAIN = 64
 """Clones of clones that are followed."""
-
-_LAUNCH = ["process", "correlation"]
 
 
 class Operators(NamedTuple):
@@ -27,7 +26,7 @@ class Operators(NamedTuple):
 
 def operators_of(trace: Trace, kernels: pl.DataFrame) -> Operators:
     """The operators of some of a trace's kernels."""
-    work = pl.concat([frame.select(*_LAUNCH, "graph_node") for frame in (trace.kernels, trace.copies)])
+    work = pl.concat([frame.select(*LAUNCH, "graph_node") for frame in (trace.kernels, trace.copies)])
     return find_operators(kernels, work, trace.calls, trace.ranges, trace.node_events)
 
 
@@ -61,13 +60,13 @@ def find_operators(
     if framework.is_empty() and modules.is_empty():
         return Operators(pl.Series("operator", [None], pl.String).new_from_index(0, kernels.height), looping)
     launches = calls.filter(pl.col("role").is_in(["launch", "graph launch"]) & pl.col("correlation").is_not_null())
-    launches = launches.sort("start").unique(_LAUNCH, keep="first", maintain_order=True)
+    launches = launches.sort("start").unique(LAUNCH, keep="first", maintain_order=True)
     replayed = _updated(kernels, work, calls, launches, created)
     by_node = roots.join(created, left_on=["process", "root"], right_on=["process", "node"])
     moments = (
-        kernels.select(*_LAUNCH, "graph_node", "start")
+        kernels.select(*LAUNCH, "graph_node", "start")
         .with_row_index("kernel")
-        .join(launches.select(*_LAUNCH, "thread", launched="start"), on=_LAUNCH, how="left")
+        .join(launches.select(*LAUNCH, "thread", launched="start"), on=LAUNCH, how="left")
         .join(
             by_node.select("process", graph_node="node", created="start", creator="thread"),
             on=["process", "graph_node"],
@@ -120,17 +119,17 @@ def _updated(
 
     Columns ``renewed`` and ``renewer`` are null where the number of nodes does not agree.
     """
-    commits = launches.filter(pl.col("role") == "graph launch").select(*_LAUNCH, "thread", "start").sort("start")
-    owner = pl.col("graph_node") // (1 << 32)
+    commits = launches.filter(pl.col("role") == "graph launch").select(*LAUNCH, "thread", "start").sort("start")
+    owner = pl.col("graph_node") // EXECUTABLE_UNIT
     nodes = (
         work.drop_nulls("graph_node")
         .unique()
         .with_columns(
-            order=pl.col("graph_node").rank("ordinal").over(_LAUNCH), nodes=pl.len().over(_LAUNCH), executable=owner
+            order=pl.col("graph_node").rank("ordinal").over(LAUNCH), nodes=pl.len().over(LAUNCH), executable=owner
         )
     )
-    executables = nodes.group_by(_LAUNCH).agg(pl.col("executable").first())
-    commits = commits.join(executables, on=_LAUNCH, how="left", maintain_order="left")
+    executables = nodes.group_by(LAUNCH).agg(pl.col("executable").first())
+    commits = commits.join(executables, on=LAUNCH, how="left", maintain_order="left")
     renewed = _before_commit(created.select("process", "thread", "start"), commits).sort("start")
     renewed = renewed.with_columns(
         order=pl.int_range(1, pl.len() + 1).over("process", "source").cast(pl.UInt32),
@@ -138,7 +137,7 @@ def _updated(
     )
     updates = calls.filter(pl.col("role") == "graph update").select("process", "thread", "start")
     sources = _before_commit(updates, commits).select("process", "source").unique()
-    at_source = commits.join(sources, left_on=_LAUNCH, right_on=["process", "source"], how="semi")
+    at_source = commits.join(sources, left_on=LAUNCH, right_on=["process", "source"], how="semi")
     # A later launch of the executable without an update of its own replays what the last update put there.
     followed = commits.drop_nulls("executable").join_asof(
         at_source.select("process", "executable", "start", source="correlation").drop_nulls("executable"),
@@ -147,7 +146,7 @@ def _updated(
         strategy="backward",
         check_sortedness=False,
     )
-    members = nodes.join(followed.drop_nulls("source").select(*_LAUNCH, "source"), on=_LAUNCH)
+    members = nodes.join(followed.drop_nulls("source").select(*LAUNCH, "source"), on=LAUNCH)
     paired = members.join(
         renewed.select("process", "source", "order", "made", renewed="start", renewer="thread"),
         on=["process", "source", "order"],
@@ -155,8 +154,8 @@ def _updated(
     )
     agrees = pl.col("made") == pl.col("nodes")
     paired = paired.with_columns(pl.when(agrees).then(pl.col("renewed", "renewer")))
-    numbered = kernels.select(*_LAUNCH, "graph_node").with_row_index("kernel")
-    return numbered.join(paired, on=[*_LAUNCH, "graph_node"]).select(
+    numbered = kernels.select(*LAUNCH, "graph_node").with_row_index("kernel")
+    return numbered.join(paired, on=[*LAUNCH, "graph_node"]).select(
         "kernel", "renewed", "renewer", updated=pl.lit(True)
     )
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracekit.analysis.kernels.durations import ALONE_FRACTION, DURATION
+from tracekit.analysis.kernels.durations import DURATION, ran_alone
 
 SOLO = pl.Schema(
     {
@@ -25,7 +25,7 @@ def alone(kernels: pl.DataFrame, group: pl.Series, source: str) -> pl.DataFrame:
     duration = pl.col("duration")
     rows = kernels.select("overlapped", duration=DURATION, group=group)
     return (
-        rows.filter((duration > 0) & (pl.col("overlapped") <= ALONE_FRACTION * duration))
+        rows.filter(ran_alone(duration))
         .group_by("group")
         .agg(
             solo=duration.median(),

@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from tracekit.analysis.arms import Arm
+from tracekit.analysis.arms import Arm, Blocks
 from tracekit.analysis.kernels.durations import DURATION
 from tracekit.analysis.kernels.operators import operators_of
 from tracekit.analysis.overlap.companions import Companions, companions
@@ -14,9 +14,6 @@ from tracekit.analysis.overlap.rows import contention_rows, named_kernels, set_r
 from tracekit.analysis.results import OUTSIDE, Contention, Kernel, OverlapSet
 from tracekit.analysis.statistics.moments import of_time
 from tracekit.together import together
-
-Blocks = list[Arm]
-"""One arm: a trace, or several blocks of it."""
 
 
 def contention_of(sides: list[Blocks]) -> list[Contention]:

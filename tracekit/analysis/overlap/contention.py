@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.kernels.durations import ALONE_FRACTION, MIXED_SPREAD
+from tracekit.analysis.kernels.durations import ALONE_FRACTION, MIXED_SPREAD, ran_alone
 from tracekit.analysis.overlap.separation import separate
 from tracekit.analysis.overlap.stretches import Reference, mean_stretches, sorted_stretches
 from tracekit.analysis.statistics.bootstrap import bounds
@@ -102,7 +102,7 @@ def contention(victims: pl.DataFrame, members: pl.DataFrame, references: list[pl
 
 _STRETCH = pl.col("duration") / pl.col("solo")
 _BESIDE = pl.col("overlapped") > ALONE_FRACTION * pl.col("duration")
-_ALONE = ~_BESIDE & (pl.col("duration") > 0)
+_ALONE = ran_alone(pl.col("duration"))
 
 
 def _banded(victims: pl.DataFrame) -> pl.DataFrame:
@@ -131,8 +131,7 @@ def _mixed(alone: pl.DataFrame) -> pl.Series:
     """The kernels whose durations alone are those of several kinds of work."""
     known = alone.drop_nulls("stretch")
     spread = sorted_stretches(known["group"], known["stretch"])
-    mixed = spread.quantile(0.95) > MIXED_SPREAD * spread.quantile(0.05)
-    return pl.Series(spread.group[mixed], dtype=pl.UInt32)
+    return pl.Series(spread.group[spread.spread_beyond(MIXED_SPREAD)], dtype=pl.UInt32)
 
 
 def _summed(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import polars as pl
 from tracekit.analysis.overlap.contention import ALONE, OVER_HALF, UP_TO_HALF
 from tracekit.analysis.results import Contention, Kernel, OverlapSet
 from tracekit.analysis.results.contention import Band
-from tracekit.analysis.rows import kernel_of, number
+from tracekit.analysis.rows import kernel_of, number, rounded
 
 BANDS: dict[int | None, Band | None] = {None: None, ALONE: "alone", UP_TO_HALF: "up to half", OVER_HALF: "over half"}
 
@@ -37,7 +37,7 @@ def contention_rows(
             companions=[kernels[group] for group in _companions(row, of_set)],
             band=BANDS[row["band"]],
             instances=row["instances"],
-            stretch=None if row["stretch"] is None else round(row["stretch"], 6),
+            stretch=rounded(row["stretch"]),
             ci95=None if row["low"] is None else (round(row["low"], 6), round(row["high"], 6)),
             overlapped_fraction=round(row["beside"] / row["spent"], 6),
             split=row["companion"] is not None,

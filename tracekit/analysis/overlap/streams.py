@@ -7,6 +7,7 @@ import polars as pl
 
 from tracekit.analysis.overlap.pairs import crossings, meetings
 from tracekit.analysis.results import Stream, StreamPair
+from tracekit.analysis.rows import process_id
 from tracekit.intervals import arrays, sweep
 
 STREAM = ["process", "stream"]
@@ -71,7 +72,7 @@ def _lines(streams: Streams) -> list[Stream]:
     return [
         Stream(
             device=streams.device,
-            process=_pid(row["process"]),
+            process=process_id(row["process"]),
             stream=row["stream"],
             kernel_rows=row["rows"],
             busy_ns=row["busy"] or 0,
@@ -95,7 +96,7 @@ def _pairs(streams: Streams) -> list[StreamPair]:
         one, other = number[left], number[right]
         met = pl.DataFrame({"a": np.minimum(one, other), "b": np.maximum(one, other), "overlap": overlap})
         sums.append(met.group_by("a", "b").agg(pl.col("overlap").sum()))
-    ids = {row["number"]: (_pid(row["process"]), row["stream"]) for row in streams.ids.iter_rows(named=True)}
+    ids = {row["number"]: (process_id(row["process"]), row["stream"]) for row in streams.ids.iter_rows(named=True)}
     total = pl.concat(sums).group_by("a", "b").agg(pl.col("overlap").sum()).sort("a", "b")
     return [
         StreamPair(
@@ -108,7 +109,3 @@ def _pairs(streams: Streams) -> list[StreamPair]:
         )
         for a, b, overlap in total.iter_rows()
     ]
-
-
-def _pid(process: int | None) -> int | None:
-    return None if process is None else process & 0xFFFFFF

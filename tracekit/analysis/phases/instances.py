@@ -91,7 +91,7 @@ def _rows_with_instance(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("instance").is_not_null())
 
 
-def _place(frame: pl.DataFrame) -> pl.DataFrame:
+def with_place(frame: pl.DataFrame) -> pl.DataFrame:
     """Add ``place``: the instance on one device."""
     device = pl.col("device").cast(pl.Int64) % DEVICES
     return frame.with_columns(place=pl.col("instance").cast(pl.Int64) * DEVICES + device)
@@ -99,7 +99,7 @@ def _place(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _all_work(work: Work) -> pl.DataFrame:
     columns = ["start", "end", "device", "instance"]
-    return _place(_rows_with_instance(pl.concat([frame.select(columns) for frame in work])))
+    return with_place(_rows_with_instance(pl.concat([frame.select(columns) for frame in work])))
 
 
 def _extent(work: Work) -> pl.DataFrame:
@@ -118,7 +118,7 @@ def _extent(work: Work) -> pl.DataFrame:
 
 
 def _kernel_time(kernels: pl.DataFrame) -> pl.DataFrame:
-    rows = _place(_rows_with_instance(kernels))
+    rows = with_place(_rows_with_instance(kernels))
     totals = rows.group_by("instance").agg(
         kernel_rows=pl.len().cast(pl.Int64), summed=(pl.col("end") - pl.col("start")).sum()
     )
@@ -159,7 +159,7 @@ def _time_with(rows: pl.DataFrame, depths: dict[str, int]) -> pl.DataFrame:
 
 def instance_episodes(kernels: pl.DataFrame, solo: pl.DataFrame) -> Found:
     """Episodes within each phase instance, with their ``instance``; ``solo`` (SOLO) is by kind."""
-    rows = _place(_rows_with_instance(kernels))
+    rows = with_place(_rows_with_instance(kernels))
     found = find_episodes(rows, rows["group"], solo, rows["place"].to_numpy(), rows["kind"])
     return found._replace(episodes=found.episodes.with_columns(instance=(pl.col("place") // DEVICES).cast(pl.UInt32)))
 

@@ -12,6 +12,7 @@ from tracekit.analysis.phases.comparison import Side
 from tracekit.analysis.phases.idle import CAUSES
 from tracekit.analysis.results import OUTSIDE, Mechanics, Number
 from tracekit.analysis.rows import number
+from tracekit.trace.schema import EXECUTABLE_UNIT, LAUNCH
 
 COUNTED_ROLES = {
     "graph_launches": "graph launch",
@@ -21,9 +22,6 @@ COUNTED_ROLES = {
     "captures": "capture",
 }
 """Field -> the kind of call it counts."""
-
-EXECUTABLE = 1 << 32
-"""The upper half of the id of a launched node is its executable graph's."""
 
 
 @dataclass
@@ -85,12 +83,12 @@ def _calls(block: Arm) -> pl.DataFrame:
 
 def _graph_launches(block: Arm) -> pl.DataFrame:
     """``instance``, ``process``, ``executable`` of each graph launch, and its ``nodes``: null where hidden."""
-    launch = ["instance", "process", "correlation"]
+    launch = ["instance", *LAUNCH]
     seen = pl.concat([frame.select(*launch, "graph_node") for frame in (block.work.kernels, block.work.copies)])
     seen = (
         seen.filter(pl.col("graph_node").is_not_null() & pl.col("instance").is_not_null())
         .group_by(launch)
-        .agg(nodes=pl.len().cast(pl.Int64), executable=pl.col("graph_node").min() // EXECUTABLE)
+        .agg(nodes=pl.len().cast(pl.Int64), executable=pl.col("graph_node").min() // EXECUTABLE_UNIT)
     )
     whole = block.work.graph_executions.select(*launch, nodes=pl.lit(None, pl.Int64), executable="executable")
     return pl.concat([seen, whole.drop_nulls("instance")])

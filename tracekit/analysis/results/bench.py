@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from tracekit.analysis.results.common import Answer, Number
+from tracekit.analysis.results.diff import Status
 
 Method = Literal["chain", "batched", "per-call"]
 Residency = Literal["hot", "cold"]
@@ -195,7 +196,7 @@ class Change(msgspec.Struct, frozen=True):
     new_ns: float | None
     ratio: float | None
     ci95: Interval | None
-    status: Literal["slower", "faster", "same", "undecided"]
+    status: Status
 
 
 class BenchCompare(Answer, frozen=True, kw_only=True):

@@ -48,6 +48,11 @@ class Grouped:
         most: Ints = self.values[self.first + self.count - 1]
         return most
 
+    def spread_beyond(self, ratio: float) -> npt.NDArray[np.bool_]:
+        """Whether p95 is over so many times p5."""
+        wide: npt.NDArray[np.bool_] = self.quantile(0.95) > ratio * self.quantile(0.05)
+        return wide
+
     def quantile(self, share: float) -> npt.NDArray[np.float64]:
         """Quantiles, by linear interpolation between the two values beside them."""
         place = share * (self.count - 1)

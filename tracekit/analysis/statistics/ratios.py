@@ -69,11 +69,17 @@ def ratio_of_blocks(a: Floats, b: Floats) -> Interval | None:
     logs = _log_ratios(a, b)
     if logs is None:
         return None
+    half, middle = float(t_half(logs)), float(logs.mean())
+    return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+def t_half(values: Floats) -> Floats:
+    """Half the 95 % t-interval of a mean over rows; for several columns that of each."""
     from scipy.special import stdtrit
 
-    half = float(stdtrit(logs.size - 1, 0.975)) * float(np.std(logs, ddof=1)) / math.sqrt(logs.size)
-    middle = float(logs.mean())
-    return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+    count = values.shape[0]
+    half: Floats = stdtrit(count - 1, 0.975) * np.std(values, axis=0, ddof=1) / math.sqrt(count)
+    return half
 
 
 def paired_p(a: Floats, b: Floats) -> float | None:

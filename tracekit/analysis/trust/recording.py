@@ -6,9 +6,11 @@ import msgspec
 import polars as pl
 
 from tracekit.analysis.results import Granularity, Recording, TraceLine, Warn
+from tracekit.analysis.rows import process_id
 from tracekit.analysis.statistics.thresholds import COVERAGE_LIMIT, OPAQUE_LIMIT
 from tracekit.trace.launches import launch_calls
 from tracekit.trace.reader import Trace
+from tracekit.trace.schema import EXECUTABLE_UNIT
 from tracekit.units import percent
 
 RECORD_NODES = "record again with: nsys profile --cuda-graph-trace=node"
@@ -134,7 +136,7 @@ def _launch_coverage(
         pl.concat([frame.select("process", "correlation", "graph_node") for frame in (kernels, copies)])
         .filter(pl.col("graph_node").is_not_null())
         .group_by("process", "correlation")
-        .agg(records=pl.len().cast(pl.Int64), executable=pl.col("graph_node").min() // (1 << 32))
+        .agg(records=pl.len().cast(pl.Int64), executable=pl.col("graph_node").min() // EXECUTABLE_UNIT)
     )
     owned = asked.join(records, on=["process", "correlation"], how="left", nulls_equal=True)
     expected = pl.col("records").max().over("process", "executable")
@@ -186,7 +188,7 @@ def _processes_without_kernels(kernels: pl.DataFrame, executions: pl.DataFrame, 
     return [
         Warn(
             "process_without_kernels",
-            f"process {process & 0xFFFFFF} made {count} launch calls and has no kernel in this trace: its GPU "
+            f"process {process_id(process)} made {count} launch calls and has no kernel in this trace: its GPU "
             "records were lost, or its launches failed or were only captured into a graph",
             count,
         )

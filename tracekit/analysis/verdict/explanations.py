@@ -11,7 +11,7 @@ from tracekit.analysis.results.causes import Cause, Explanation, Outcome, Step
 from tracekit.analysis.statistics.thresholds import FEWEST_FOR_DRIFT, MARGIN
 from tracekit.analysis.verdict.phase_steps import in_sets
 from tracekit.analysis.verdict.waterfall import Waterfall
-from tracekit.units import duration, percent
+from tracekit.units import duration, percent, signed
 
 CARRIES = 0.5
 """Share of the difference from which the largest part carries it: no other part can be larger in its direction
@@ -213,7 +213,7 @@ class _Evidence:
         if not self._fall.known:
             told.append(unknown_overlap(self._pair, *self._arms))
         if abs(self._fall.unattributed) >= 1:
-            told.append(f"{_signed(self._fall.unattributed)} of idle time whose launch call is not known")
+            told.append(f"{signed(self._fall.unattributed)} of idle time whose launch call is not known")
         return "; ".join(told) or "medians against means of what the instances ran"
 
     def _levels(self, cause: Cause) -> str:
@@ -248,7 +248,3 @@ def unknown_overlap(pair: PhasePair, a: Arm, b: Arm) -> str:
         for arm, side in ((a, pair.a), (b, pair.b))
         if side.count and side.coverage < GAIN_COVERAGE
     )
-
-
-def _signed(ns: float) -> str:
-    return ("+" if ns >= 0 else "-") + duration(abs(ns))

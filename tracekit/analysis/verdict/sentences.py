@@ -11,7 +11,7 @@ from tracekit.analysis.statistics.thresholds import MARGIN
 from tracekit.analysis.verdict.explanations import CONTRIBUTES, stretched_kernel, unknown_overlap
 from tracekit.analysis.verdict.phase_steps import IDLE, OVERLAP
 from tracekit.analysis.verdict.waterfall import Waterfall
-from tracekit.units import duration, shortened
+from tracekit.units import duration, shortened, signed
 
 SETS_SHOWN = 4
 """Sets of kernels named for one phase and arm."""
@@ -64,14 +64,14 @@ def _parts(pair: PhasePair, fall: Waterfall, a: Arm, b: Arm) -> list[str]:
         return []
     each = "" if pair.name == ALL else f" per {shortened(pair.name)}"
     told = sorted((cause for cause in sizes if abs(sizes[cause]) >= CONTRIBUTES * size), key=lambda x: -abs(sizes[x]))
-    listed = [f"{_signed(sizes[cause])} {_worded(cause, fall, a, b)}" for cause in told]
+    listed = [f"{signed(sizes[cause])} {_worded(cause, fall, a, b)}" for cause in told]
     gaps = sum(sizes[cause] for cause in IDLE)
     if set(told) <= set(IDLE) and abs(gaps) >= CONTRIBUTES * size and _medians_equal(pair):
-        return [f"Kernels unchanged, gap time {_signed(gaps)}{each}: {', '.join(listed)}"]
+        return [f"Kernels unchanged, gap time {signed(gaps)}{each}: {', '.join(listed)}"]
     rest = whole - sum(sizes[cause] for cause in told)
     if abs(rest) >= SET_WORTH * abs(whole):
-        listed.append(f"{_signed(rest)} from the rest")
-    return [f"That is {_signed(whole)}{each}: {', '.join(listed)}"]
+        listed.append(f"{signed(rest)} from the rest")
+    return [f"That is {signed(whole)}{each}: {', '.join(listed)}"]
 
 
 def _worded(cause: Cause, fall: Waterfall, a: Arm, b: Arm) -> str:
@@ -91,10 +91,6 @@ def _medians_equal(pair: PhasePair) -> bool:
     time = pl.sum_horizontal("total", "total_b")
     whole = int(both.select(time).sum().item())
     return bool(whole) and int(both.filter(same.fill_null(False)).select(time).sum().item()) >= (1 - SAME_SHARE) * whole
-
-
-def _signed(ns: float) -> str:
-    return ("+" if ns >= 0 else "-") + duration(abs(ns))
 
 
 def _sets(pair: PhasePair, side: Side, arm: Arm) -> list[str]:

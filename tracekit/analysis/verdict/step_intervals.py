@@ -7,7 +7,7 @@ import polars as pl
 
 from tracekit.analysis.phases.comparison import PhasePair
 from tracekit.analysis.phases.work import PhaseWork
-from tracekit.analysis.statistics.ratios import Floats, worth
+from tracekit.analysis.statistics.ratios import Floats, t_half, worth
 from tracekit.analysis.statistics.thresholds import FEWEST, FEWEST_BLOCKS
 from tracekit.analysis.statistics.typical import resampled_deviations
 from tracekit.analysis.verdict.phase_steps import STEPS, Terms, in_sets
@@ -18,13 +18,7 @@ MEDIAN_ERROR = math.sqrt(math.pi / 2)
 
 def over_blocks(differences: Floats) -> Floats | None:
     """Half the 95 % t-interval of the mean of paired differences; a row a block."""
-    from scipy.special import stdtrit
-
-    count = differences.shape[0]
-    if count < FEWEST_BLOCKS:
-        return None
-    half: Floats = stdtrit(count - 1, 0.975) * differences.std(axis=0, ddof=1) / math.sqrt(count)
-    return half
+    return None if differences.shape[0] < FEWEST_BLOCKS else t_half(differences)
 
 
 def within(

@@ -8,7 +8,8 @@ from tracekit.analysis.arms import Arm
 from tracekit.analysis.what_if.basis import SCENARIOS, Change, Unpredictable, need_solo, pauses, solo_of_keys
 from tracekit.analysis.what_if.graph_figures import solo_of_nodes
 from tracekit.graph.ordering import Ordered
-from tracekit.graph.replays import COPY, LAUNCH, Replays
+from tracekit.graph.replays import COPY, Replays
+from tracekit.trace.schema import LAUNCH
 
 
 def critical_paths(arm: Arm, rows: pl.DataFrame, graphs: Iterable[tuple[Replays, Ordered]]) -> Change:

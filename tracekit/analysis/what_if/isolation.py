@@ -5,7 +5,7 @@ import polars as pl
 
 from tracekit.analysis.arms import Arm
 from tracekit.analysis.kernels.durations import DURATION, base_name_matches
-from tracekit.analysis.phases.instances import DEVICES
+from tracekit.analysis.phases.instances import DEVICES, with_place
 from tracekit.analysis.what_if.basis import SCENARIOS, Change, Unpredictable, need_solo, pauses, solo_of_keys
 from tracekit.intervals import arrays, sweep
 
@@ -18,8 +18,7 @@ def isolated(arm: Arm, rows: pl.DataFrame, pattern: str) -> Change:
     episodes (S shares out what a member does beside others by time). With every kernel matching it is the serial
     prediction. Raises Unpredictable.
     """
-    place = pl.col("instance").cast(pl.Int64) * DEVICES + pl.col("device").cast(pl.Int64) % DEVICES
-    kernels = arm.work.kernels.filter(pl.col("instance").is_in(rows["instance"].implode())).with_columns(place=place)
+    kernels = with_place(arm.work.kernels.filter(pl.col("instance").is_in(rows["instance"].implode())))
     keys = base_name_matches(arm.trace.kernel_keys, pattern)["key"]
     chosen = kernels["key"].is_in(keys.implode()).to_numpy()
     if not chosen.any():

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.analysis.results import Number
 from tracekit.analysis.results.bench import Bench, BenchRow
 from tracekit.report.document import Document, Section
 from tracekit.report.views.bench_sentences import disagreements, lessons, over_m
-from tracekit.report.views.names import warning_lines
+from tracekit.report.views.names import time_interval, warning_lines
 from tracekit.units import duration, percent, shortened
 
 MARKS = {
@@ -100,7 +99,7 @@ def _cells(rows: Sequence[BenchRow]) -> Section:
             str(row.m),
             str(row.n),
             duration(row.time_ns),
-            _bounds(row.ci95),
+            time_interval(row.ci95),
             "-" if row.of_first is None else f"{row.of_first:.2f}x",
             "-" if row.bytes is None else f"{row.bytes / 1e6:.3g} MB",
             "-" if row.bytes_per_s is None else f"{row.bytes_per_s / 1e9:.1f}",
@@ -151,7 +150,3 @@ def _checks(answer: Bench) -> Section:
         for each in answer.checks
     ]
     return Section("Outputs against a float32 reference", columns, cells)
-
-
-def _bounds(interval: tuple[Number, Number] | None) -> str:
-    return "-" if interval is None else f"{duration(interval[0])} - {duration(interval[1])}"

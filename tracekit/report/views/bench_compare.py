@@ -2,7 +2,7 @@
 
 from tracekit.analysis.results import BenchCompare
 from tracekit.report.document import Document, Section
-from tracekit.report.views.names import warning_lines
+from tracekit.report.views.names import ratio_interval, warning_lines
 from tracekit.units import duration
 
 
@@ -14,7 +14,7 @@ def document(answer: BenchCompare) -> Document:
             duration(row.old_ns),
             duration(row.new_ns),
             "-" if row.ratio is None else f"{row.ratio:.3f}",
-            "-" if row.ci95 is None else f"{row.ci95[0]:.3f}-{row.ci95[1]:.3f}",
+            ratio_interval(row.ci95),
             row.status,
         ]
         for row in answer.rows

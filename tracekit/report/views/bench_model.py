@@ -3,7 +3,7 @@
 from tracekit.analysis.results import BenchModel
 from tracekit.analysis.results.bench import SpeedRow
 from tracekit.report.document import Document, Section
-from tracekit.report.views.names import warning_lines
+from tracekit.report.views.names import ratio_interval, time_interval, warning_lines
 from tracekit.units import duration
 
 
@@ -41,10 +41,10 @@ def _details(rows: list[SpeedRow], ground: str) -> Section:
             str(row.tokens),
             str(row.n),
             duration(row.time_ns),
-            "-" if row.ci95 is None else f"{duration(row.ci95[0])} - {duration(row.ci95[1])}",
+            time_interval(row.ci95),
             "-" if row.tokens_per_s is None else f"{row.tokens_per_s:.1f}",
             "-" if row.ratio is None else f"{row.ratio:.3f}",
-            "-" if row.ratio_ci95 is None else f"{row.ratio_ci95[0]:.3f}-{row.ratio_ci95[1]:.3f}",
+            ratio_interval(row.ratio_ci95),
             duration(row.warm_up_ns),
         ]
         for row in rows

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tracekit.analysis.results import Contention, Kernel, OverlapSet
 from tracekit.report.document import Section
-from tracekit.report.views.names import dimensions
+from tracekit.report.views.names import dimensions, ratio_interval
 from tracekit.units import duration, shortened
 
 MOST_ROWS = 10
@@ -26,7 +26,7 @@ def contention_section(rows: Sequence[Contention]) -> Section:
             row.band or "",
             str(row.instances),
             "unknown" if row.stretch is None else f"{row.stretch:.2f}x",
-            "-" if row.ci95 is None else f"{row.ci95[0]:.2f}-{row.ci95[1]:.2f}",
+            ratio_interval(row.ci95, 2),
             row.note or "",
         ]
         for row in shown

@@ -6,7 +6,7 @@ from tracekit.analysis.results import Diff, KernelComparison, KernelOnOneSide, N
 from tracekit.report.document import Document, Section
 from tracekit.report.views.contention import sets_section
 from tracekit.report.views.mechanics import mechanics_section
-from tracekit.report.views.names import dimensions, kernel_names, trace_notes, warning_lines
+from tracekit.report.views.names import dimensions, kernel_names, ratio_interval, trace_notes, warning_lines
 from tracekit.report.views.trust import trust_section
 from tracekit.report.views.waterfall import tested, waterfall_section
 from tracekit.report.views.what_if import what_if_section
@@ -116,7 +116,7 @@ def _phases(phases: list[Phase], arm: str) -> Section:
             duration(row.time_ns_a),
             duration(row.time_ns_b),
             "-" if row.ratio is None else f"{row.ratio:.3f}",
-            _interval(row.ci95),
+            ratio_interval(row.ci95),
             {"a": "a", "b": arm}.get(row.verdict.winner, row.verdict.winner),
         ]
         for row in phases
@@ -166,10 +166,6 @@ def _phase_parts(phases: list[Phase], arm: str) -> Section:
     return Section(f"Inside the phases, a | {arm}", columns, rows)
 
 
-def _interval(bounds: tuple[float, float] | None) -> str:
-    return "-" if bounds is None else f"{bounds[0]:.3f}-{bounds[1]:.3f}"
-
-
 def _count(value: Number | None) -> str:
     return "-" if value is None else f"{round(value, 2):g}"
 
@@ -205,7 +201,7 @@ def _kernels(rows: list[KernelComparison], arm: str) -> Section:
             duration(row.median_ns_a),
             duration(row.median_ns_b),
             "-" if row.ratio is None else f"{row.ratio:.3f}",
-            _interval(row.ci95),
+            ratio_interval(row.ci95),
             row.status,
             f"{percent(row.overlapped_fraction_a, 0)} | {percent(row.overlapped_fraction_b, 0)}",
             duration(row.solo_ns),

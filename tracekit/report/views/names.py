@@ -3,13 +3,23 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from tracekit.analysis.results import Dimensions, Kernel, TraceLine, Warn
-from tracekit.units import shortened
+from tracekit.analysis.results import Dimensions, Kernel, Number, TraceLine, Warn
+from tracekit.units import duration, shortened
 
 
 def dimensions(value: Dimensions | None) -> str:
     """``4352x1x1``; ``-`` where not recorded or grouped away."""
     return "-" if value is None else "x".join("?" if each is None else str(each) for each in value)
+
+
+def ratio_interval(bounds: tuple[Number, Number] | None, decimals: int = 3) -> str:
+    """``0.463-0.465``; ``-`` for none."""
+    return "-" if bounds is None else f"{bounds[0]:.{decimals}f}-{bounds[1]:.{decimals}f}"
+
+
+def time_interval(bounds: tuple[Number, Number] | None) -> str:
+    """``4.38 ms - 4.42 ms``; ``-`` for none."""
+    return "-" if bounds is None else f"{duration(bounds[0])} - {duration(bounds[1])}"
 
 
 def kernel_names(kernels: Sequence[Kernel]) -> list[str]:

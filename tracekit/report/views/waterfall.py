@@ -2,7 +2,7 @@
 
 from tracekit.analysis.results import Cause, Number, Phase, Step
 from tracekit.report.document import Section
-from tracekit.units import duration, percent, shortened
+from tracekit.units import duration, percent, shortened, signed
 
 WORTH_SHOWING = 0.005
 """Share of the phase's time from which a step is shown; the smaller ones are one row."""
@@ -80,7 +80,7 @@ def _rows(phase: Phase, arm: str) -> list[list[str]]:
 
 
 def _signed(ns: Number | None) -> str:
-    return "-" if ns is None else ("+" if ns >= 0 else "-") + duration(abs(ns))
+    return "-" if ns is None else signed(ns)
 
 
 def _interval(step: Step) -> str:
