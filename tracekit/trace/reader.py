@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -34,21 +33,15 @@ class Trace:
         self.label = label
         self._open = open_export
         self._cache = cache
-        self._lock = RLock()
 
     @property
     def stem(self) -> str:
         """The file's name without its ending, for headings."""
         return Path(self.label).name.removesuffix(".gz").rsplit(".", 1)[0]
 
-    @property
+    @cached_property
     def export(self) -> Export:
         """The opened file; not opened at all while the cache answers."""
-        with self._lock:
-            return self._opened
-
-    @cached_property
-    def _opened(self) -> Export:
         return self._open()
 
     @cached_property
@@ -60,14 +53,9 @@ class Trace:
         """A value worked out from this trace, kept with its frames under ``name``."""
         return self._cache.value(name, kind, lambda: (build(), not self.unreadable.total()))
 
-    @property
+    @cached_property
     def strings(self) -> pl.DataFrame:
         """Columns ``id``, ``value``."""
-        with self._lock:
-            return self._strings
-
-    @cached_property
-    def _strings(self) -> pl.DataFrame:
         frame = self.export.read(schema.STRING_TABLE, {"id": pl.Int64, "value": pl.String})
         return frame.unique("id", keep="first", maintain_order=True)
 
@@ -224,11 +212,11 @@ class Trace:
     @property
     def unreadable(self) -> Counter[tuple[str, str]]:
         """(table, column) -> values of another type than the column's, among what was read."""
-        return self.export.unreadable if "_opened" in self.__dict__ else Counter()
+        return self.export.unreadable if "export" in self.__dict__ else Counter()
 
     def close(self) -> None:
         """Release the file."""
-        if "_opened" in self.__dict__:
+        if "export" in self.__dict__:
             self.export.close()
 
     def __enter__(self) -> Self:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from threading import RLock
 from types import TracebackType
 from typing import Self
 
@@ -46,13 +45,12 @@ class SqliteFile:
     the values that are null in a frame because they are not of the column's type; values read by
     ``query`` count under the table ``""``.
 
-    Several threads may read at once. Opening and every method raise UnusableInput where the file cannot be read.
+    Threads may use it one after another. Opening and every method raise UnusableInput where the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.unreadable: Counter[tuple[str, str]] = Counter()
-        self._lock = RLock()
         with ExitStack() as undone, self._errors_explained():
             self._open(undone)
             self._open_things = undone.pop_all()
@@ -91,9 +89,8 @@ class SqliteFile:
                 return decoded
             # NOT INDEXED: a covering index would be scanned in its own order.
             selected = ", ".join(map(_quoted, others))
-            with self._lock:
-                cursor = self._connection.execute(f"SELECT {selected} FROM {_quoted(table)} NOT INDEXED")
-                rows, unreadable = frame_of(cursor, others)
+            cursor = self._connection.execute(f"SELECT {selected} FROM {_quoted(table)} NOT INDEXED")
+            rows, unreadable = frame_of(cursor, others)
         if decoded.columns and decoded.height != rows.height:
             raise self._unusable(_DAMAGED)
         for column, count in unreadable.items():
@@ -102,7 +99,7 @@ class SqliteFile:
 
     def query(self, sql: str, parameters: Sequence[object], schema: Mapping[str, ColumnType]) -> pl.DataFrame:
         """The rows of one SELECT; ``schema`` names and types its columns in order. For small results."""
-        with self._errors_explained(), self._unchanged(), self._lock:
+        with self._errors_explained(), self._unchanged():
             frame, unreadable = frame_of(self._connection.execute(sql, parameters), pl.Schema(schema))
         for column, count in unreadable.items():
             self.unreadable["", column] = count
@@ -111,8 +108,7 @@ class SqliteFile:
     def _decoded(self, table: str, columns: Sequence[str]) -> pl.DataFrame:
         """Integer columns, straight from the pages; none where that cannot be done."""
         try:
-            with self._lock:
-                root, fields = self._stored(table, columns)
+            root, fields = self._stored(table, columns)
             return read_integers(self._descriptor, root, fields)
         except Unsupported:
             return pl.DataFrame()
